@@ -178,19 +178,28 @@ fn wakeups_between_groups_are_those_between_tasks() {
     }
 }
 
-/// The policies of before a part are in its note, and what the list at the end contradicts stays unknown.
-#[test]
-fn a_part_has_the_policies_of_its_window() {
-    let folder = scratch("policies-of-a-part");
+/// Copies the recording of weighted cgroups into a folder, with these lists of policies in its machine file.
+fn with_policies(folder: &Path, policies: Value) -> PathBuf {
     let whole = folder.join("whole.dat");
     std::fs::copy(recording("weights.dat"), &whole).expect("a copy");
     let text = std::fs::read_to_string(recording("weights.machine.json")).expect("a machine file");
     let mut machine: Value = serde_json::from_str(&text).expect("JSON");
-    machine["policies"] = serde_json::json!([
-        { "at": "start", "tasks": { "0": [177, 183], "3": [178, 179], "5": [] } },
-        { "at": "end", "tasks": { "0": [178], "5": [183], "3": [179] } },
-    ]);
+    machine["policies"] = policies;
     std::fs::write(folder.join("whole.machine.json"), machine.to_string()).expect("written");
+    whole
+}
+
+/// The policies of before a part are in its note, and what the list at the end contradicts stays unknown.
+#[test]
+fn a_part_has_the_policies_of_its_window() {
+    let folder = scratch("policies-of-a-part");
+    let whole = with_policies(
+        &folder,
+        serde_json::json!([
+            { "at": "start", "tasks": { "0": [177, 183], "3": [178, 179], "5": [] } },
+            { "at": "end", "tasks": { "0": [178], "5": [183], "3": [179] } },
+        ]),
+    );
     let commands: [&[&str]; 3] =
         [&["latency", "--by", "params"], &["fairness", "--by", "params"], &["utilization", "--by", "params"]];
     a_part_is_its_window(&folder, &whole, ["--min", "0.05", "--max", "0.4"], &commands);
@@ -202,16 +211,14 @@ fn a_part_has_the_policies_of_its_window() {
 #[test]
 fn tasks_of_the_recorded_command_have_the_policies_that_they_were_found_with() {
     let folder = scratch("policies-of-a-command");
-    let whole = folder.join("whole.dat");
-    std::fs::copy(recording("weights.dat"), &whole).expect("a copy");
-    let text = std::fs::read_to_string(recording("weights.machine.json")).expect("a machine file");
-    let mut machine: Value = serde_json::from_str(&text).expect("JSON");
-    machine["policies"] = serde_json::json!([
-        { "at": "start", "tasks": { "0": [177, 178, 179] } },
-        { "at": "running", "tasks": { "0": [179, 185, 187], "3": [186, 187], "5": [184, 188] } },
-        { "at": "end", "tasks": { "0": [177, 178] } },
-    ]);
-    std::fs::write(folder.join("whole.machine.json"), machine.to_string()).expect("written");
+    let whole = with_policies(
+        &folder,
+        serde_json::json!([
+            { "at": "start", "tasks": { "0": [177, 178, 179] } },
+            { "at": "running", "tasks": { "0": [179, 185, 187], "3": [186, 187], "5": [184, 188] } },
+            { "at": "end", "tasks": { "0": [177, 178] } },
+        ]),
+    );
     let trace = whole.to_str().expect("a path");
     let rows = |by: &str| -> BTreeMap<String, u64> {
         let text = schedviz(&["fairness", trace, "--by", by, "--json", "-q"]).success().text();
