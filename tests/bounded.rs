@@ -361,3 +361,72 @@ fn a_topology_can_come_from_a_pipe() {
     };
     assert_eq!(run("<(sleep 0.1; cat lscpu)").lines().nth(1), run("lscpu").lines().nth(1));
 }
+
+/// Ten thousand switches, each with a stack of 200 functions that no other has: each function is looked up once, and each stack kept once.
+#[test]
+#[ignore = "takes long; .ci/run runs it"]
+fn deep_stacks_are_bounded() {
+    let folder = scratch("deep-stacks");
+    let file = with_deep_stacks(10_000, 200);
+    assert!(file.len() < 1_000_000, "{} bytes", file.len());
+    std::fs::write(folder.join("x.dat"), file).expect("written");
+    let commands: [(u64, &[&str]); 7] = [
+        (WITH_ROOM, &["offcpu", "x.dat", "--json", "--threads", "16"]),
+        (WITH_ROOM, &["offcpu", "x.dat", "-o", "x.svg"]),
+        (WITH_ROOM, &["stepper", "x.dat", "-o", "x.svg", "--max", "@2ms"]),
+        (WITH_ROOM, &["latency", "x.dat", "--by", "stack", "--format", "json", "-o", "x.json"]),
+        (WITH_ROOM, &["why", "x.dat", "--by", "stack"]),
+        (WITH_ROOM, &["view", "x.dat", "--export", "page"]),
+        (MOST, &["report", "x.dat", "-o", "report", "--threads", "16"]),
+    ];
+    for (most, arguments) in commands {
+        bounded_by(most, &folder, arguments);
+    }
+    // Stacks whose names have no room are one row, and each switch-out is in one.
+    let text = std::fs::read_to_string(folder.join("x.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = report["rows"].as_array().expect("rows");
+    assert!((900..1_000).contains(&rows.len()), "{} rows", rows.len());
+    assert!(rows.iter().any(|row| row["group"]["stack"] == serde_json::json!(["(others)"])), "no row of the others");
+}
+
+/// A trace in which a task leaves its CPU `number` times, each time with a stack of its own of this many frames.
+fn with_deep_stacks(number: u64, frames: u64) -> Vec<u8> {
+    const STACK: u16 = 4;
+    const FIRST: u64 = 0xffff_ffff_8100_0000;
+    let functions = 4_000;
+    let symbols = (0..functions).map(|nth| format!("{:x} t function_{nth:0>60}\n", FIRST + 16 * nth));
+    let builder = TraceBuilder {
+        compression: testkit::Compression::Zstd,
+        compress_sections: true,
+        kallsyms: symbols.collect(),
+        cpu_count: 1,
+        ..TraceBuilder::default()
+    };
+    let layout = builder.layout();
+    let callers = "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;";
+    let formats = vec![("ftrace".to_owned(), layout.format(STACK, "kernel_stack", callers))];
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"deep") };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
+    let mut ring = builder.ring();
+    for nth in 0..number {
+        let mut put = |more: u64, pid: i32, kind: EventKind| {
+            let event = SchedEvent { ts: Ts((1_000 * nth + more) as i64), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+            ring.event(event.ts.0 as u64, &layout.payload(&event).expect("an event that can be written"));
+        };
+        put(100, 0, EventKind::Wakeup { task: task(7), target: Cpu(0) });
+        put(200, 0, EventKind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(7) });
+        put(300, 7, EventKind::Switch { prev: task(7), state: PrevState::asleep(1), next: idle });
+        let mut stack = layout.bare(STACK, 7);
+        stack.extend((frames as u32).to_le_bytes());
+        stack.resize(16, 0);
+        // The number of the stack decides the outermost frames; the others are the same ones in turn.
+        let own = [nth % functions, nth / functions];
+        let frame = |place: u64| own.get((frames - 1 - place) as usize).copied().unwrap_or(place % functions);
+        (0..frames).for_each(|place| stack.extend((FIRST + 16 * frame(place) + 5).to_le_bytes()));
+        ring.event(1_000 * nth + 301, &stack);
+    }
+    let cpus = vec![(0, ring.finish())];
+    let buffer = testkit::Buffer { name: String::new(), clock: builder.clock.clone(), page_size: 0, cpus };
+    TraceBuilder { formats, buffers: vec![buffer], ..builder }.build()
+}

@@ -1,6 +1,7 @@
 //! Folded stacks: a line for each command and stack, for programs that draw flame graphs.
 
 use crate::{OffCpuBy, OffCpuReport, StackKind, StackTimes};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -22,29 +23,35 @@ pub fn folded(report: &OffCpuReport) -> String {
 }
 
 /// The command and the functions of a row, the outermost first, with those of the waker where rows are divided by it. A `;` in a name would divide it, and is a `:`.
-pub(crate) fn parts(row: &StackTimes, by: OffCpuBy) -> Vec<String> {
-    let name = |text: &str| text.replace([';', '\n'], ":");
-    let mut parts = vec![name(&row.command.to_string())];
+pub(crate) fn parts(row: &StackTimes, by: OffCpuBy) -> Vec<Cow<'_, str>> {
+    let mut parts = vec![Cow::Owned(row.command.to_string().replace(DIVIDERS, ":"))];
     let Some(waker) = &row.waker else {
         if row.kind == StackKind::NoStack {
-            parts.push("[no stack]".to_owned());
+            parts.push("[no stack]".into());
         }
         parts.extend(row.frames.iter().rev().map(|frame| name(frame)));
         return parts;
     };
-    let of_waker = format!("[{}]", name(&waker.context.words(waker.command)));
+    let of_waker = format!("[{}]", name(&waker.context.words(waker.command))).into();
     if by == OffCpuBy::Waker {
         parts.push(of_waker);
         parts.extend(waker.frames.iter().rev().map(|frame| name(frame)));
         return parts;
     }
     if row.frames.is_empty() {
-        parts.push("[no stack]".to_owned());
+        parts.push("[no stack]".into());
     }
     // The stack of the waker stands on its head above the other one: the two inner ends meet.
     parts.extend(row.frames.iter().rev().map(|frame| name(frame)));
-    parts.push("--".to_owned());
+    parts.push("--".into());
     parts.extend(waker.frames.iter().map(|frame| name(frame)));
     parts.push(of_waker);
     parts
+}
+
+/// The signs that would divide a name.
+const DIVIDERS: [char; 2] = [';', '\n'];
+
+fn name(text: &str) -> Cow<'_, str> {
+    if text.contains(DIVIDERS) { text.replace(DIVIDERS, ":").into() } else { text.into() }
 }

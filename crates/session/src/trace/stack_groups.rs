@@ -6,8 +6,9 @@ use crate::stacks::{AddressNames, StackedEvent, kernel_stack, noted_outs};
 use anyhow::Result;
 use membership::{GroupStack, StackHistory, StackIndex};
 use parse::{EventStacks, StackFrame, StackId, Trace};
-use sched::seeded::SeededMap;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{Analysis, EventKind, Pid, SchedEvent, SchedState, TaskState, Ts};
+use std::cmp::Reverse;
 
 /// Maximum number of switch-outs whose stacks are kept: 16 bytes each.
 const SWITCH_OUTS: usize = 1 << 22;
@@ -94,7 +95,13 @@ impl Session {
             outs
         };
         let (of, end) = self.follow(&BeginArgs::default(), self.window, start)?.output;
-        let (groups, numbers) = numbered(&stacks, &self.trace);
+        let mut uses = vec![0; stacks.count()];
+        for id in of.values().flatten().filter_map(|(_, id)| *id) {
+            if let Some(uses) = uses.get_mut(id.0 as usize) {
+                *uses += 1;
+            }
+        }
+        let (groups, numbers) = numbered(&stacks, &uses, &self.trace);
         let number = |id: StackId| numbers.get(id.0 as usize).copied().flatten();
         let renumbered = |(ts, id): (Ts, Option<StackId>)| (ts, id.and_then(number));
         let of = of.into_iter().map(|(pid, outs)| (pid, outs.into_iter().map(renumbered).collect()));
@@ -102,23 +109,108 @@ impl Session {
     }
 }
 
+/// Maximum size of the names of the functions in all stacks together, in bytes: a function can be in each of them, and each can have a row.
+const MOST_NAMES: usize = 16 << 20;
+
+/// The name of the stack that stands for those whose names have no room.
+const OTHERS: &str = "(others)";
+
 /// The stacks by the names of their functions in the kernel, in the order of these, and the place of each stack among them; nothing of one
-/// without frames in the kernel. Those whose names agree are one, whatever the addresses within them.
-fn numbered(stacks: &EventStacks, trace: &Trace) -> (Vec<GroupStack>, Vec<Option<StackIndex>>) {
-    let addresses = AddressNames::default();
+/// without frames in the kernel. Those whose names agree are one, whatever the addresses within them. The names of the most frequent ones
+/// take the room, by the number of switch-outs (`uses`); the others are one.
+fn numbered(stacks: &EventStacks, uses: &[u64], trace: &Trace) -> (Vec<GroupStack>, Vec<Option<StackIndex>>) {
+    let mut names = StackNames::default();
     let ids = (0..stacks.count() as u32).map(StackId);
-    let named: Vec<GroupStack> = ids.map(|id| group_stack(stacks.frames(id), trace, &addresses)).collect();
-    let mut all: Vec<GroupStack> = named.iter().filter(|stack| !stack.functions.is_empty()).cloned().collect();
-    all.sort_by(|a, b| a.functions.cmp(&b.functions));
-    all.dedup_by(|a, b| a.functions == b.functions);
-    let place = |stack: &GroupStack| all.binary_search_by(|other| other.functions.cmp(&stack.functions)).ok();
-    let numbers = named.iter().map(|stack| place(stack).map(|place| StackIndex(place as u32))).collect();
-    (all, numbers)
+    let named: Vec<NumberedStack> = ids.map(|id| names.stack(stacks.frames(id), trace)).collect();
+    let mut different: SeededMap<&[u32], u64> = SeededMap::default();
+    for (stack, uses) in named.iter().zip(uses) {
+        *different.entry(&stack.functions).or_default() += uses;
+    }
+    different.retain(|functions, _| !functions.is_empty());
+    let mut frequent: Vec<(&[u32], u64)> = different.into_iter().collect();
+    frequent.sort_unstable_by_key(|(functions, uses)| (Reverse(*uses), *functions));
+    let mut left = MOST_NAMES;
+    let mut kept: SeededMap<&[u32], StackIndex> = SeededMap::default();
+    for (functions, _) in &frequent {
+        let Some(rest) = left.checked_sub(names.size(functions)) else { continue };
+        left = rest;
+        kept.insert(*functions, StackIndex(0));
+    }
+    let has_others = kept.len() < frequent.len();
+    let others = GroupStack { kind: String::new(), functions: vec![OTHERS.to_owned()], of_scheduler: 0 };
+    let mut taken: SeededSet<&[u32]> = SeededSet::default();
+    let first_of_each =
+        named.iter().filter(|stack| kept.contains_key(&*stack.functions) && taken.insert(&stack.functions));
+    let mut all: Vec<(Option<&[u32]>, GroupStack)> =
+        first_of_each.map(|stack| (Some(&*stack.functions), names.group_stack(stack))).collect();
+    all.extend(has_others.then_some((None, others)));
+    all.sort_by(|(_, a), (_, b)| a.functions.cmp(&b.functions));
+    let mut place_of_others = None;
+    for (place, (functions, _)) in (0..).map(StackIndex).zip(&all) {
+        match functions {
+            Some(functions) => drop(kept.insert(functions, place)),
+            None => place_of_others = Some(place),
+        }
+    }
+    let place = |stack: &NumberedStack| match stack.functions.is_empty() {
+        true => None,
+        false => kept.get(&*stack.functions).copied().or(place_of_others),
+    };
+    let numbers = named.iter().map(place).collect();
+    (all.into_iter().map(|(_, stack)| stack).collect(), numbers)
 }
 
-/// A stack by the names of its functions in the kernel.
-fn group_stack(frames: &[StackFrame], trace: &Trace, addresses: &AddressNames) -> GroupStack {
-    kernel_stack(frames, |frame| addresses.name(trace, frame))
+/// A stack by the numbers of the names of its functions in the kernel.
+struct NumberedStack {
+    kind: String,
+    functions: Vec<u32>,
+    of_scheduler: usize,
+}
+
+/// The names of the functions of stacks, each stored once.
+#[derive(Default)]
+struct StackNames {
+    addresses: AddressNames,
+    of_frames: SeededMap<StackFrame, Option<String>>,
+    numbers: SeededMap<String, u32>,
+    names: Vec<String>,
+}
+
+impl StackNames {
+    fn stack(&mut self, frames: &[StackFrame], trace: &Trace) -> NumberedStack {
+        for frame in frames {
+            self.of_frames.entry(*frame).or_insert_with(|| self.addresses.name(trace, *frame));
+        }
+        let GroupStack { kind, functions, of_scheduler } =
+            kernel_stack(frames, |frame| self.of_frames.get(&frame).cloned().flatten());
+        let functions = functions.into_iter().map(|name| self.number(name)).collect();
+        NumberedStack { kind, functions, of_scheduler }
+    }
+
+    fn number(&mut self, name: String) -> u32 {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        // There are at most as many as frames of all stacks.
+        let number = self.names.len() as u32;
+        self.names.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+
+    fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("", String::as_str)
+    }
+
+    /// The number of bytes that the names of a stack take.
+    fn size(&self, functions: &[u32]) -> usize {
+        functions.iter().map(|number| self.name(*number).len() + size_of::<String>()).sum()
+    }
+
+    fn group_stack(&self, stack: &NumberedStack) -> GroupStack {
+        let functions = stack.functions.iter().map(|number| self.name(*number).to_owned()).collect();
+        GroupStack { kind: stack.kind.clone(), functions, of_scheduler: stack.of_scheduler }
+    }
 }
 
 #[cfg(test)]
