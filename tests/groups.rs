@@ -32,7 +32,7 @@ impl Grouped<'_> {
     /// The output of an analysis over the whole window; in pieces it is the same.
     fn in_pieces<A: Joined<Output: serde::Serialize>>(&self, analysis: impl Fn() -> A + Sync) -> A::Output {
         let whole = self.run(Window::default(), &analysis);
-        let pieces = Some(Pieces { events: 1 + self.events.len() / 5, workers: 2 });
+        let pieces = Some(Pieces { events: 1 + self.events.len() / 5, workers: 2, scans: true });
         let joined = Pass::over(self.events).pieces(pieces).run_in_pieces(&analysis);
         let joined = joined.unwrap_or_else(|never| match never {}).output;
         let json = |output| serde_json::to_string(output).expect("a document");

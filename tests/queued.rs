@@ -332,8 +332,11 @@ fn pieces_of_a_pass_have_the_same_kinds() {
         let sums = || QueuedSums::new(ask.clone());
         let whole = Pass::over(Recording(&events, unshown.clone())).run(sums).unwrap_or_else(|never| match never {});
         for length in [1, 7, events.len() / 2] {
-            let pass =
-                Pass::over(Recording(&events, unshown.clone())).pieces(Some(Pieces { events: length, workers: 2 }));
+            let pass = Pass::over(Recording(&events, unshown.clone())).pieces(Some(Pieces {
+                events: length,
+                workers: 2,
+                scans: true,
+            }));
             let joined = pass.run_in_pieces(sums).unwrap_or_else(|never| match never {});
             assert_eq!(joined.output, whole.output, "seed {seed}, {length}");
         }

@@ -72,9 +72,9 @@ where
     let whole = Pass::over(&mut *source).window(window).run(&analysis).expect("a readable source");
     let expected = (show(&whole.output), format!("{:?}", whole.diagnostics), whole.from, whole.to);
     let mut tally = PieceTally::default();
-    for length in lengths {
+    for (nth, length) in lengths.iter().enumerate() {
         let counters = Counters::default();
-        let pieces = Some(Pieces { events: *length, workers: 2 });
+        let pieces = Some(Pieces { events: *length, workers: 2, scans: nth % 2 == 0 });
         let pass = Pass::over(&mut *source).window(window).pieces(pieces);
         let found = pass.run_in_pieces(|| (analysis(), Counting(&counters))).expect("a readable source");
         let shown = (show(&found.output.0), format!("{:?}", found.diagnostics), found.from, found.to);

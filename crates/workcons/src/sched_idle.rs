@@ -289,7 +289,7 @@ mod tests {
             let analysis = || SchedIdle::new(&options, &groups);
             let whole = Pass::over(events.as_slice()).run(analysis).unwrap_or_else(|never| match never {}).output;
             for length in 1..events.len() {
-                let pieces = Some(Pieces { events: length, workers: 2 });
+                let pieces = Some(Pieces { events: length, workers: 2, scans: true });
                 let pass = Pass::over(events.as_slice()).pieces(pieces);
                 assert_eq!(pass.run_in_pieces(analysis).unwrap_or_else(|never| match never {}).output, whole);
             }

@@ -10,7 +10,7 @@ use crate::event::probe::CgroupId;
 use crate::event::{Cpu, EventKind, SchedEvent, Ts};
 use crate::state::application::Application;
 use crate::state::past::Past;
-use crate::state::{SchedState, Start};
+use crate::state::{Scan, SchedState, Start};
 use crate::tables::capacities::CpuCapacities;
 use crate::tables::seeded::SeededSet;
 use std::ops::ControlFlow;
@@ -316,7 +316,8 @@ impl<A: Joined> Fold<A> {
             // What `feed` returns, whether the analysis needs more events, was decided when the piece was made.
             let _ = self.feed(events);
             self.analysis.take_up();
-            debug_assert_eq!(self.state.noted(), later.state.noted(), "a piece began with another state");
+            #[cfg(debug_assertions)]
+            assert_eq!(self.state.compared(), later.state.compared(), "a piece began with another state");
             return self;
         }
         self.analysis.join(later.analysis);
@@ -330,6 +331,43 @@ impl<A: Joined> Fold<A> {
 }
 
 impl Fold<()> {
+    /// Whether the effect of the events that follow can be found without the state here.
+    pub(super) fn can_be_scanned(&self) -> bool {
+        self.inside && self.moves.is_none() && self.state.can_be_scanned()
+    }
+
+    /// The state here without its tasks, for a scan.
+    pub(super) fn unknown(&self) -> SchedState {
+        self.state.unknown()
+    }
+
+    /// Whether all these events are inside the window, as far as its end decides it.
+    pub(super) fn has_inside(&self, events: &[SchedEvent]) -> bool {
+        events.last().is_none_or(|last| match self.end {
+            WindowEnd::Open => true,
+            WindowEnd::Inclusive => last.ts <= self.to,
+            WindowEnd::Exclusive => last.ts < self.to,
+        })
+    }
+
+    /// Takes the effect of `events`, all of which are inside the window, in place of a walk over them: breaks if the start turns out
+    /// to be wrong. Returns `None`, and changes nothing, if they must be walked over.
+    pub(super) fn take(&mut self, effect: &Scan, events: &[SchedEvent]) -> Option<ControlFlow<()>> {
+        #[cfg(debug_assertions)]
+        let mut walked = self.state.clone();
+        if !self.state.take(effect) {
+            return None;
+        }
+        #[cfg(debug_assertions)]
+        {
+            events.iter().for_each(|event| walked.apply(event));
+            assert_eq!(self.state.compared(), walked.compared(), "the effect of {} events", events.len());
+        }
+        self.to = events.last().map_or(self.to, |last| self.to.max(last.ts));
+        let is_wrong = self.haste.was_wrong_within(events.len(), &self.state);
+        Some(if is_wrong { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
     /// Goes on from here with an analysis of a piece that begins within the window.
     pub(super) fn resumed<A: Joined>(self, mut analysis: A) -> Fold<A> {
         let Fold { mut state, moves, from, to, end, haste, inside, lost, offlines, .. } = self;

@@ -22,10 +22,25 @@ impl SchedState {
         self.set_current(cpu, Current::Task(task.pid), None, task.comm, ts);
     }
 
+    /// Follows a `sched_process_fork`.
+    pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
+        self.lineage.fork(parent, child);
+        self.inherit(parent, child);
+        self.relate(child);
+    }
+
+    /// Updates the origin of `pid` from the lineage.
+    pub(super) fn relate(&mut self, pid: Pid) {
+        if let Some(slot) = self.tasks.find(pid) {
+            self.tasks.entry(slot).kin = self.lineage.of(pid);
+        }
+    }
+
     /// Follows a `sched_process_exec`: the lineage, the PID and the name of the task.
     pub(super) fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
-        if pid == old_pid && name.is_empty() {
+        // Where a stretch is scanned, the task has a name that is not known.
+        if pid == old_pid && name.is_empty() && !self.is_scan {
             self.name_by_program(pid, program);
         }
         self.lineage.exec(pid, old_pid, program, name);

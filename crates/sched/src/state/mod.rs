@@ -60,6 +60,7 @@ mod packed;
 pub mod past;
 mod placement;
 pub mod policies;
+mod scan;
 mod seen;
 mod silence;
 mod slices;
@@ -74,6 +75,7 @@ pub use allowed::{ShownAffinity, ShownId};
 pub use counts::{CpuCounts, Load, SubsetCounts};
 pub use current::CpuFold;
 pub(crate) use packed::PackedState;
+pub(crate) use scan::Scan;
 pub use softirqs::SoftirqOrigin;
 pub use start::Start;
 pub use tasks::{Task, Waking};
@@ -123,6 +125,8 @@ pub struct SchedState {
     /// Whether events do not show the context in which they were recorded.
     without_contexts: bool,
     any_loss: bool,
+    /// Whether the tasks before the first event are not known, and are not to be found ([`Scan`]).
+    is_scan: bool,
     cpus: Vec<CpuState>,
     tasks: Tasks,
     lineage: Lineage,
@@ -336,11 +340,7 @@ impl SchedState {
             EventKind::Wakeup { task, target } => self.wakeup(task, target),
             EventKind::WakeupNew { task, target } => self.wakeup_new(task, target),
             EventKind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
-            EventKind::Fork { parent, child, .. } => {
-                self.lineage.fork(parent, child);
-                self.inherit(parent, child);
-                self.relate(child);
-            }
+            EventKind::Fork { parent, child, .. } => self.fork(parent, child),
             EventKind::Rename { pid, before, after } => {
                 self.lineage.rename(pid, before);
                 self.take_name(event.cpu, pid, before, after);
@@ -486,7 +486,7 @@ impl SchedState {
         let task = self.tasks.entry(slot);
         let (state, pid) = (task.state, task.pid);
         if !self.by_wakings {
-            task.waking = None;
+            (task.waking, task.waking_is_used) = (None, false);
         }
         if let TaskState::Running(other) = state
             && other != cpu
@@ -567,13 +567,6 @@ impl SchedState {
         }
         if state == TaskState::Dead {
             self.tasks.die(slot);
-        }
-    }
-
-    /// Updates the origin of `pid` from the lineage.
-    fn relate(&mut self, pid: Pid) {
-        if let Some(slot) = self.tasks.find(pid) {
-            self.tasks.entry(slot).kin = self.lineage.of(pid);
         }
     }
 

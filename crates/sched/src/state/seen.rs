@@ -36,6 +36,11 @@ impl SeenKinds {
         self.0.to_vec()
     }
 
+    /// Adds the numbers of a stretch of events.
+    pub(super) fn add(&mut self, stretch: &SeenKinds) {
+        self.0.iter_mut().zip(stretch.0).for_each(|(all, some)| *all += some);
+    }
+
     /// Counts an event by its kind.
     #[inline]
     pub(super) fn note(&mut self, kind: &EventKind) {
@@ -90,7 +95,7 @@ impl SchedState {
     /// Takes the discovery of a task that is switched in and was not known to wait. It has waited on `cpu` since the
     /// start, unless that CPU was `emptied` before. After a loss its wakeup may be among the missing events.
     pub(super) fn discover(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
-        if self.any_loss || !self.shows_wakeups() {
+        if self.any_loss || self.is_scan || !self.shows_wakeups() {
             return;
         }
         if emptied {

@@ -334,6 +334,11 @@ impl Tasks {
         self.at(slot).map_or(0, Task::excess_weight)
     }
 
+    /// The number of indices that were used so far.
+    pub(super) fn number(&self) -> usize {
+        self.slab.len()
+    }
+
     /// The number of lives so far.
     pub(super) fn lives(&self) -> u32 {
         self.lives

@@ -90,6 +90,13 @@ impl Throttling {
         (is_fair && self.is_throttled(group, cpu)).then_some(group)
     }
 
+    /// Whether a cgroup is throttled somewhere, or a task.
+    pub(super) fn is_active(&self) -> bool {
+        self.limits.values().any(|limits| limits.count > 0)
+            || self.queues.iter().any(|queue| queue.len > 0)
+            || self.about.iter().any(Option::is_some)
+    }
+
     /// The queue of throttled tasks of `cpu`, made if there is none.
     pub(super) fn queue(&mut self, cpu: Cpu) -> &mut TaskQueue {
         if cpu.index() >= self.queues.len() {

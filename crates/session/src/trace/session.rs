@@ -544,7 +544,7 @@ impl Session {
 /// a piece. Without it the number of threads decides.
 pub fn asked_pieces() -> Option<Pieces> {
     let events = std::env::var("SCHEDVIZ_PIECES").ok()?.parse().ok()?;
-    Some(Pieces { events, workers: 2 })
+    Some(Pieces { events, workers: 2, scans: true })
 }
 
 /// Whether a probe on the balancer with this field was recorded.

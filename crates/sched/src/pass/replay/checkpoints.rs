@@ -202,7 +202,7 @@ mod tests {
         let recorder = || CheckpointRecorder::new((100, None), 16, usize::MAX, ());
         let whole = Pass::over(&events[..]).run(recorder).unwrap_or_else(|never| match never {}).output;
         for length in [1, 64, 333, 4_000] {
-            let pass = Pass::over(&events[..]).pieces(Some(Pieces { events: length, workers: 2 }));
+            let pass = Pass::over(&events[..]).pieces(Some(Pieces { events: length, workers: 2, scans: true }));
             let pieces = pass.run_in_pieces(recorder).unwrap_or_else(|never| match never {}).output;
             assert_eq!(pieces.count, whole.count);
             let concluded = |recorder: &CheckpointRecorder<()>| recorder.concluded.iter().collect::<Vec<u64>>();

@@ -1,0 +1,279 @@
+//! The thread that cuts the events into pieces, and knows the state at the beginning of each.
+
+use super::Pieces;
+use super::workers::{Back, Beginning, Followed, Helper, Job, PassPiece, Scanned, UnknownPiece, hand_in};
+use crate::analysis::joined::Joined;
+use crate::event::SchedEvent;
+use crate::pass::fold::Fold;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+/// The present piece.
+enum PieceInHand<A> {
+    None,
+    /// The scout walks over it, from this beginning.
+    Walked(Beginning<A>),
+    /// The scout walks over it with an analysis.
+    Own(Fold<A>),
+    /// The scout does nothing but collect its events.
+    Scanned,
+}
+
+/// The pieces that are scanned.
+#[derive(Default)]
+struct Scans {
+    /// Whether pieces are scanned at all.
+    are_wanted: bool,
+    /// The number of pieces that were sent and not taken yet.
+    open: usize,
+    /// The pieces that wait for those before them.
+    ready: BTreeMap<u64, Scanned>,
+    /// The number of the next piece to be taken.
+    next: u64,
+    /// The numbers of pieces whose effect was taken, and of those that had to be walked over.
+    taken: u64,
+    walked: u64,
+}
+
+impl Scans {
+    /// The number of pieces that may be walked over in vain before scans must have been worth it.
+    const IN_VAIN: u64 = 16;
+
+    /// Whether as many of the pieces so far could be taken as had to be walked over, but for a few.
+    fn are_worth_it(&self) -> bool {
+        self.are_wanted && self.walked <= self.taken + Scans::IN_VAIN
+    }
+}
+
+/// The thread that moves the state on, and cuts the events into pieces.
+pub(super) struct Scout<'p, A, F> {
+    pieces: Pieces,
+    /// The state behind the pieces that were walked over and taken, without an analysis; where the present piece is the scout's own,
+    /// that at its beginning.
+    pub(super) fold: Fold<()>,
+    helper: Helper<'p, A, F>,
+    present: PieceInHand<A>,
+    /// The first piece, while its window has not begun.
+    first: Option<Fold<A>>,
+    events: Vec<SchedEvent>,
+    /// Empty lists for the next pieces.
+    spaces: Vec<Vec<SchedEvent>>,
+    /// The number of events at which the present piece ends.
+    length: usize,
+    number: u64,
+    scans: Scans,
+    send: Option<Sender<Job<A>>>,
+    returned: Receiver<Back>,
+    /// The number of pieces that were sent and have not come back.
+    under_way: usize,
+    most_under_way: usize,
+    /// The number of states that follow the pass beside this one.
+    others: usize,
+    /// Whether the states have outgrown their room, which ends the attempt.
+    is_crowded: &'p AtomicBool,
+    /// Whether the pass needs no more events.
+    is_done: bool,
+}
+
+impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
+    pub(super) fn new(
+        pieces: Pieces,
+        first: Fold<A>,
+        helper: Helper<'p, A, F>,
+        (send, returned): (Sender<Job<A>>, Receiver<Back>),
+        (others, is_crowded): (usize, &'p AtomicBool),
+    ) -> Scout<'p, A, F> {
+        Scout {
+            others,
+            is_crowded,
+            pieces,
+            fold: first.scout(),
+            helper,
+            present: PieceInHand::None,
+            first: Some(first),
+            events: Vec::new(),
+            spaces: Vec::new(),
+            length: 0,
+            number: 0,
+            scans: Scans { are_wanted: pieces.scans, ..Scans::default() },
+            send: Some(send),
+            returned,
+            under_way: 0,
+            most_under_way: 0,
+            is_done: false,
+        }
+    }
+
+    /// Takes the next events; breaks when the pass needs no more.
+    pub(super) fn take(&mut self, mut events: &[SchedEvent]) -> ControlFlow<()> {
+        if let Some(first) = &mut self.first {
+            // Before the window nothing is divided: an analysis that looks back may follow anything there.
+            let (early, rest) = events.split_at(first.early(events));
+            first.feed(early)?;
+            events = rest;
+        }
+        while !events.is_empty() {
+            if matches!(self.present, PieceInHand::None) {
+                self.begin()?;
+            }
+            let (here, rest) = events.split_at(events.len().min(self.length - self.events.len()));
+            self.events.extend_from_slice(here);
+            let flow = match &mut self.present {
+                PieceInHand::Own(own) => own.feed(here),
+                PieceInHand::Walked(_) => self.fold.feed(here),
+                PieceInHand::Scanned | PieceInHand::None => ControlFlow::Continue(()),
+            };
+            if self.events.len() == self.length || flow.is_break() {
+                self.end()?;
+            }
+            flow?;
+            events = rest;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Begins a piece at the present event; breaks if a piece before it is lost.
+    fn begin(&mut self) -> ControlFlow<()> {
+        let state = self.fold.bytes();
+        if self.pieces.are_crowded(state, self.others) {
+            self.is_crowded.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
+        self.length = self.pieces.length(state);
+        self.most_under_way = self.pieces.most_under_way(self.length, state);
+        while let Ok(back) = self.returned.try_recv() {
+            self.come_back(back)?;
+        }
+        while self.under_way >= self.most_under_way {
+            self.wait()?;
+        }
+        if self.first.is_none() && self.scans.are_worth_it() && self.fold.can_be_scanned() {
+            self.present = PieceInHand::Scanned;
+            return ControlFlow::Continue(());
+        }
+        self.take_all()?;
+        let has_enough = self.under_way >= self.most_under_way.saturating_sub(Pieces::OWN).max(1);
+        self.present = match self.first.take() {
+            Some(first) => {
+                self.fold = first.scout();
+                PieceInHand::Walked(Beginning::First(first))
+            }
+            None if has_enough => PieceInHand::Own(self.fold.scout().resumed((self.helper.analysis)())),
+            None => PieceInHand::Walked(Beginning::Later(self.fold.scout())),
+        };
+        ControlFlow::Continue(())
+    }
+
+    /// Ends the present piece; breaks if no worker will follow it, or if the pass needs no more events.
+    fn end(&mut self) -> ControlFlow<()> {
+        let events = std::mem::replace(&mut self.events, self.spaces.pop().unwrap_or_default());
+        let number = self.number;
+        (self.number, self.under_way) = (number + 1, self.under_way + 1);
+        match std::mem::replace(&mut self.present, PieceInHand::None) {
+            PieceInHand::None => ControlFlow::Break(()),
+            PieceInHand::Own(fold) => {
+                self.fold = fold.scout();
+                self.scans.next = self.number;
+                hand_in(self.helper.joint, number, Followed { fold, events }, &self.helper.give_back);
+                ControlFlow::Continue(())
+            }
+            PieceInHand::Walked(beginning) => {
+                self.scans.next = self.number;
+                self.send(Job::Follow(Box::new(PassPiece { number, beginning, events })))
+            }
+            PieceInHand::Scanned if self.fold.has_inside(&events) => {
+                self.scans.open += 1;
+                let unknown = self.fold.unknown();
+                self.send(Job::Scan(Box::new(UnknownPiece { number, unknown, events })))
+            }
+            PieceInHand::Scanned => {
+                // The window ends here.
+                self.take_all()?;
+                self.follow(Scanned { number, effect: None, events })
+            }
+        }
+    }
+
+    fn send(&mut self, job: Job<A>) -> ControlFlow<()> {
+        match self.send.as_ref().map(|send| send.send(job)) {
+            Some(Ok(())) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    /// Waits until a worker has done something.
+    fn wait(&mut self) -> ControlFlow<()> {
+        let Ok(back) = self.returned.recv() else { return ControlFlow::Break(()) };
+        self.come_back(back)
+    }
+
+    /// Waits until the state behind all pieces that are scanned is known.
+    fn take_all(&mut self) -> ControlFlow<()> {
+        while self.scans.open > 0 {
+            self.wait()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes what a worker has done; breaks if a piece is lost, or if the pass needs no more events.
+    fn come_back(&mut self, back: Back) -> ControlFlow<()> {
+        match back {
+            Back::Lost => {
+                // The piece would be missing for ever. Without a sender the other workers end.
+                self.send = None;
+                ControlFlow::Break(())
+            }
+            Back::Space(mut events) => {
+                self.under_way -= 1;
+                events.clear();
+                self.spaces.push(events);
+                ControlFlow::Continue(())
+            }
+            Back::Scanned(scanned) => {
+                self.scans.ready.insert(scanned.number, *scanned);
+                while let Some(scanned) = self.scans.ready.remove(&self.scans.next) {
+                    self.scans.open -= 1;
+                    self.follow(scanned)?;
+                }
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    /// Has a piece followed whose beginning is known now, and moves the state behind it.
+    fn follow(&mut self, scanned: Scanned) -> ControlFlow<()> {
+        let Scanned { number, effect, events } = scanned;
+        let beginning = Beginning::Later(self.fold.scout());
+        let flow = match effect.and_then(|effect| self.fold.take(&effect, &events)) {
+            Some(flow) => {
+                self.scans.taken += 1;
+                flow
+            }
+            None => {
+                self.scans.walked += 1;
+                self.fold.feed(&events)
+            }
+        };
+        self.scans.next = number + 1;
+        self.is_done |= flow.is_break();
+        self.send(Job::Follow(Box::new(PassPiece { number, beginning, events })))?;
+        flow
+    }
+
+    /// Sends the rest, so that there is at least one piece, and lets the workers end.
+    pub(super) fn finish(&mut self) {
+        // A piece that is not followed is missing because a worker panicked, which the scope passes on.
+        if self.first.is_some() {
+            let _ = self.begin();
+        }
+        if !matches!(self.present, PieceInHand::None) && self.send.is_some() {
+            let _ = self.end();
+        }
+        if self.send.is_some() && !self.is_done {
+            let _ = self.take_all();
+        }
+        self.send = None;
+    }
+}
