@@ -135,6 +135,43 @@ fn new_idle_balancing_needs_its_cost_and_gives_up_where_it_is_dear() {
     assert_eq!(steals(&[]), cheap);
 }
 
+/// With `newidle` no larger share of the chances becomes a pull than in the trace; where that shows hardly any pull, the interval holds the trace.
+#[test]
+fn new_idle_balancing_succeeds_no_more_often_than_in_the_trace() {
+    let folder = scratch("whatif-success");
+    let mut shown = [false, false];
+    for name in ["hackbench.dat", "balance.dat", "hackbench-7.2.dat"] {
+        let simulated = folder.join(name).display().to_string();
+        let of = |file: &str, more: &[&str]| {
+            document(&[&[file, "--under", "newidle", "--newidle-cost", "3us,20us"], more].concat()).1
+        };
+        let trace = of(&path(name), &["--as-trace", &simulated]);
+        let again = of(&simulated, &[]);
+        let rates = |document: &Value, distance: &str| {
+            let rate = &document["runs"][0]["taken"]["balancing"][format!("new_idle_{distance}")];
+            ["pulls", "chances"].map(|number| rate[number].as_u64().expect("a number") as f64)
+        };
+        let [[near, near_of], [far, far_of]] = ["near", "far"].map(|distance| rates(&trace, distance));
+        let does_show = near + far >= 10.0;
+        shown[usize::from(does_show)] = true;
+        let elapsed = &trace["runs"][0]["rows"][0]["elapsed_ns"];
+        if !does_show {
+            let truth = trace["runs"][0]["recorded"]["elapsed_ns"].as_f64().expect("a length");
+            let [low, high] = ["low", "high"].map(|end| elapsed[end].as_f64().expect("a length"));
+            assert!(low <= truth && truth <= high, "{name}: {elapsed}");
+        }
+        for (distance, pulls, chances) in [("near", near, near_of), ("far", far, far_of)] {
+            let [simulated, of] = rates(&again, distance);
+            // A pull in progress more.
+            assert!(
+                !does_show || simulated <= pulls / chances.max(1.0) * of + 1.0,
+                "{name}, {distance}: {simulated} of {of}"
+            );
+        }
+    }
+    assert_eq!(shown, [true, true], "both kinds of traces");
+}
+
 #[test]
 fn a_machine_with_a_sched_ext_scheduler_has_a_bound_and_no_forecast() {
     let folder = scratch("whatif-ext");

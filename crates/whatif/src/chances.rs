@@ -5,6 +5,10 @@ use sched::{Cpu, Topology};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The least number of new-idle pulls that show the share of chances that become one. With new-idle balancing off, a trace has up to 3: pulls of other
+/// kinds that look like them.
+const MEANINGFUL_PULLS: u64 = 10;
+
 /// The pulls of a trace's balancer beside its chances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -34,6 +38,11 @@ impl Balancing {
     pub fn any(&self) -> bool {
         let all = [self.new_idle_near, self.new_idle_far, self.idle_near, self.idle_far];
         all.iter().any(|rate| rate.pulls > 0)
+    }
+
+    /// Whether CPUs of the trace that went idle pulled enough tasks to show how often that succeeds.
+    pub fn shows_new_idle(&self) -> bool {
+        self.new_idle_near.pulls.saturating_add(self.new_idle_far.pulls) >= MEANINGFUL_PULLS
     }
 }
 

@@ -4,7 +4,12 @@
 //! The functions are those of `kernel/sched/fair.c` of Linux 6.12: `sched_balance_newidle`, `sched_balance_find_src_group`, `calculate_imbalance`,
 //! `adjust_numa_imbalance`, `sched_balance_find_src_rq` and `task_hot`, with numbers of tasks in the place of their load.
 //! [`NewIdle::by_success`] adds `NI_RANDOM` (`update_newidle_stats`, 6.19), by which a domain is searched as often as that has helped.
+//!
+//! A kernel's searches fail more often than these rules say: a group's kind depends on the utilization of its CPUs (`group_is_overloaded`), and the cost
+//! of a search rises with each delay of it (`update_newidle_cost`). A trace shows neither, but how often new-idle balancing pulled a task where one
+//! waited. Where it did so often enough to tell, no larger share of the chances becomes a pull here, under the cache and beyond ([`TraceSuccess`]).
 
+use crate::chances::{Balancing, Owed, PullRate};
 use crate::domains::{Domain, Domains, NUMA};
 use crate::engine::{Costs, Machine, Placement, Policy};
 use crate::model::TaskIndex;
@@ -61,6 +66,31 @@ impl IdleTimes {
     const FIRST: IdleTimes = IdleTimes { since: None, average: FIRST_AVERAGE, searches: [Searches::FIRST; NUMA + 1] };
 }
 
+/// The success of the trace's new-idle balancing: the pulls that as large a share of the chances gives, under the last-level cache and beyond.
+#[derive(Clone, Copy, Debug, Default)]
+struct TraceSuccess {
+    owed: [Owed; 2],
+    is_due: [bool; 2],
+}
+
+impl TraceSuccess {
+    /// The shares of a trace; nothing of one with hardly any pull by new-idle balancing, which may have been off.
+    fn rates(balancing: &Balancing) -> Option<[PullRate; 2]> {
+        balancing.shows_new_idle().then_some([balancing.new_idle_near, balancing.new_idle_far])
+    }
+
+    /// A CPU goes idle while a task waits elsewhere, `is_near` its cache or only beyond.
+    fn count(&mut self, rates: [PullRate; 2], is_near: bool) {
+        let at = usize::from(!is_near);
+        self.is_due[at] |= self.owed[at].add(rates[at], 1);
+    }
+
+    /// Whether a task that a search has found is pulled; that pull is due no longer.
+    fn take(&mut self, is_near: bool) -> bool {
+        std::mem::take(&mut self.is_due[usize::from(!is_near)])
+    }
+}
+
 /// New-idle balancing as the kernel has it.
 #[derive(Clone, Debug, Default)]
 pub struct NewIdle {
@@ -76,6 +106,7 @@ struct State {
     /// The time that the latest search took, in nanoseconds.
     spent: u64,
     dice: u64,
+    success: TraceSuccess,
 }
 
 /// The tasks of a group of CPUs.
@@ -270,6 +301,13 @@ impl Policy for NewIdle {
         if machine.waiting() == 0 {
             return None;
         }
+        let chances = machine.chances.as_ref();
+        let limits = chances.zip(TraceSuccess::rates(&machine.model().taken.balancing));
+        if let Some((chances, rates)) = limits
+            && let Some(is_near) = chances.nearest(cpu)
+        {
+            state.success.count(rates, is_near);
+        }
         let costs = machine.costs().new_idle.unwrap_or_default();
         let domains = state.domains.of(cpu);
         for (nth, (level, at)) in domains.iter().copied().enumerate() {
@@ -284,7 +322,11 @@ impl Policy for NewIdle {
                 state.cpus[cpu.index()].searches[level].count(0);
                 continue;
             }
-            let found = task_of(state.domains.get(at), cpu, machine);
+            let found =
+                task_of(state.domains.get(at), cpu, machine).filter(|task| match (limits, machine.queued_on(*task)) {
+                    (Some((chances, _)), Some(orig)) => state.success.take(chances.is_near(cpu, orig)),
+                    _ => true,
+                });
             state.spent = state.spent.saturating_add(cost);
             let own = &mut state.cpus[cpu.index()];
             let counts = if self.by_success { (SEARCHES + weight / 2) / weight } else { 1 };

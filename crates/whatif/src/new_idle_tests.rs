@@ -165,3 +165,24 @@ fn a_domain_has_the_groups_of_the_next_level_and_needs_two() {
     let domains = Domains::new(8, &all[..8], level);
     assert_eq!(domains.of(Cpu(3)).iter().map(|(level, _)| *level).collect::<Vec<_>>(), [2, 4]);
 }
+
+/// A search that finds a task pulls it as often as those of the trace did, near and far apart, and a pull that is due waits for the next such search.
+#[test]
+fn searches_succeed_as_often_as_those_of_the_trace() {
+    let rate = |pulls, chances| PullRate { pulls, chances };
+    let balancing = Balancing { new_idle_near: rate(10, 40), new_idle_far: rate(0, 9), ..Balancing::default() };
+    let rates = TraceSuccess::rates(&balancing).expect("a pull");
+    let mut success = TraceSuccess::default();
+    let mut taken = Vec::new();
+    for nth in 1..=12 {
+        success.count(rates, true);
+        success.count(rates, false);
+        // The fourth search finds nothing.
+        taken.push(nth != 4 && success.take(true));
+        assert!(!success.take(false), "none beyond the cache");
+    }
+    let pulled: Vec<usize> = (1..).zip(taken).filter(|(_, is)| *is).map(|(nth, _)| nth).collect();
+    assert_eq!(pulled, [5, 8, 12]);
+    let off = Balancing { new_idle_near: rate(3, 307), idle_near: rate(9, 1_000), ..Balancing::default() };
+    assert!(TraceSuccess::rates(&off).is_none(), "it may have been off");
+}

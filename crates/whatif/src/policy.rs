@@ -22,8 +22,10 @@ impl Policy for Observed {
     }
 }
 
-/// Stealing on the way to idle, where the trace's own balancing has pulled nothing: the CPU takes the first movable waiter of the nearest
-/// overloaded CPU within a distance.
+/// Stealing on the way to idle, as the patches "steal tasks to improve CPU utilization" (2018, for Linux 4.20) have it: `try_steal`, where
+/// `newidle_balance` has pulled nothing, looks at the siblings of the core first and then, from the next CPU number on, at the others that the
+/// bitmap `cfs_overload_cpus` of the last-level cache has, those with two fair tasks; `steal_from` takes the first one that may move, whether it is
+/// hot in its cache or not. Other distances than [`Distance::Llc`] are beyond the patches, and go from near to far; so do clusters within a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Steal {
     /// The greatest distance of a steal; nothing for a policy that never steals.

@@ -145,16 +145,20 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
     let is_known =
         !matches!(options.unfit, Some(Unfit::Contradictory(_))) && exec.is_some() == trace.elapsed_is_command;
     let bound = if is_known { bound(model, trace, &facts) } else { None };
+    let success_unknown = !model.taken.balancing.shows_new_idle();
     let open = Opened {
         least: bound.map_or(0.0, |bound| bound.least.elapsed_ns.0 as f64),
         path_ns: calibration.open_on_path_ns.0 as f64,
         may_be_bound: calibration.seem_bound_percent.is_some(),
+        finds_nothing: false,
     };
     let row = |name: &PolicyName| match name {
         PolicyName::Observed => observed_row(trace, &observed, observed_run),
         _ => {
             let runs: Vec<(RunFigures, Run)> = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
-            predicted_row(*name, trace, (&observed, &rules), &runs, &open)
+            // Whether searches would find anything is open where hardly any of the trace did.
+            let finds_nothing = success_unknown && matches!(name, PolicyName::NewIdle { .. });
+            predicted_row(*name, trace, (&observed, &rules), &runs, &Opened { finds_nothing, ..open })
         }
     };
     let mut rows: Vec<PolicyRow> =
@@ -224,6 +228,7 @@ fn refuse_wide(calibration: &mut Calibration, rows: &mut Vec<PolicyRow>, trace: 
 }
 
 /// The parts of a trace that are open, and that no simulation has.
+#[derive(Clone, Copy, Debug)]
 struct Opened {
     /// The least elapsed time under any scheduler, in nanoseconds; zero if it is not known.
     least: f64,
@@ -231,6 +236,8 @@ struct Opened {
     path_ns: f64,
     /// Whether the waiting tasks may be bound to their CPUs, so that no policy changes anything.
     may_be_bound: bool,
+    /// Whether the searches of the policy may find nothing, as hardly any in the trace did, so that nothing changes.
+    finds_nothing: bool,
 }
 
 /// The row of a policy: its run under the usual assumptions, with those under the others in the interval, and as far on both sides as
@@ -250,7 +257,7 @@ fn predicted_row(
         let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
         let most = if let Metric::Busy = metric { 100.0 } else { f64::MAX };
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
-        let unchanged = open.may_be_bound.then_some(truth);
+        let unchanged = (open.may_be_bound || open.finds_nothing).then_some(truth);
         let moved = if let Metric::Elapsed = metric { open.path_ns } else { 0.0 };
         let least = if let Metric::Elapsed = metric { open.least } else { 0.0 };
         let ends = widened.chain(unchanged).flat_map(|value| [value, value - moved]);

@@ -239,6 +239,14 @@ impl<'m> Machine<'m> {
         self.cpus.get(cpu.index()).into_iter().flat_map(|cpu| cpu.queue.tasks()).inspect(|_| self.look(1))
     }
 
+    /// The CPU on which a task waits; nothing where it does not.
+    pub(crate) fn queued_on(&self, task: TaskIndex) -> Option<Cpu> {
+        match self.tasks.get(task as usize)?.place {
+            Place::Queued(cpu) => Some(cpu),
+            Place::Away | Place::Running(_) => None,
+        }
+    }
+
     /// The number of tasks that wait on `cpu`.
     pub fn queue_length(&self, cpu: Cpu) -> usize {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.queue.len())
