@@ -361,7 +361,7 @@ impl Fold<()> {
         #[cfg(debug_assertions)]
         {
             events.iter().for_each(|event| walked.apply(event));
-            assert_eq!(self.state.compared(), walked.compared(), "the effect of {} events", events.len());
+            assert_eq!(self.state.compared(), walked.compared(), "the effect of {} events: {events:?}", events.len());
         }
         self.to = events.last().map_or(self.to, |last| self.to.max(last.ts));
         let is_wrong = self.haste.was_wrong_within(events.len(), &self.state);

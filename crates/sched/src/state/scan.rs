@@ -264,7 +264,7 @@ impl Scan {
             Current::Unknown => cpu.occupant,
             known => known,
         };
-        if pid != event.pid || name.is_empty() || current != Current::of(pid) {
+        if pid.is_idle() || pid != event.pid || name.is_empty() || current != Current::of(pid) {
             return None;
         }
         cpu.renamed = if is_first { Some(name) } else { cpu.renamed };

@@ -224,3 +224,19 @@ fn contradictions_are_left_to_the_walk() {
     }
     assert!(all.iter().all(|number| *number > 500), "{all:?}");
 }
+
+/// By a fuzzer: the idle tasks of all CPUs have one number, and a name that one takes is not that of a task.
+#[test]
+fn a_stretch_in_which_an_idle_task_takes_a_name_or_dies_is_not_taken() {
+    let (_, state) = history(1, 0);
+    let (pid, name) = (Pid::IDLE, Comm::new(b"name"));
+    let task = TaskRef { pid, prio: 120, comm: name };
+    for kind in [
+        EventKind::Rename { pid, before: Comm::EMPTY, after: name },
+        EventKind::Exec { pid, old_pid: pid, program: name },
+        EventKind::Switch { prev: task, state: PrevState::DEAD, next: task },
+    ] {
+        let event = SchedEvent { ts: Ts(1), cpu: Cpu(0), pid, flags: 0, kind };
+        assert!(Scan::of(&[event], state.unknown()).is_none(), "{kind:?}");
+    }
+}
