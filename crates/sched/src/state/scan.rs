@@ -523,9 +523,7 @@ impl SchedState {
             (task.comm, task.prio) = (behind.comm, behind.prio);
             return;
         }
-        if behind.is_named() {
-            task.prio = behind.prio;
-        }
+        task.prio = behind.known_prio().unwrap_or(task.prio);
         // A task that ran all the time has another name only by an exec or by taking one.
         let is_asleep = matches!(behind.state, TaskState::Asleep(_));
         if is_asleep || !behind.is_named() && !behind.comm.is_empty() {
