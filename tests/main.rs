@@ -45,6 +45,7 @@ mod from_text;
 mod groups;
 mod harnesses;
 mod hidden_events;
+mod host;
 mod hotplug;
 mod imports;
 mod inputs;

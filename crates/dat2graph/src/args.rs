@@ -1,7 +1,7 @@
 //! The arguments of `schedviz dat2graph`.
 
 use lanes::{ColorBy, LanesOf};
-use session::args::{TaskArgs, TraceArgs};
+use session::args::{HostArgs, TaskArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 
 /// The formats in which the answer can be written.
@@ -16,6 +16,8 @@ pub(crate) const FORMATS: Formats = Formats::figure_of("dat2graph").and_table();
 pub struct Dat2graphArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     /// Colour tasks by this property [default: pid; command where a trace has more than 64 CPUs and more tasks than colours]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) color_by: Option<ColorBy>,
@@ -59,6 +61,8 @@ Examples:
                                                    the traced command's tasks
   schedviz dat2graph trace.dat --path              its critical path
   schedviz dat2graph trace.dat --lanes node        a lane for each node
+  schedviz dat2graph guest.dat --host host.dat     with the time for which the
+                                                   host kept each vCPU
   schedviz dat2graph trace.dat --wakeups --cpus 0,3 --min 3 --max 3.001
                                                    arrows of the wakeups
                                                    between two CPUs

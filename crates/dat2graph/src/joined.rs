@@ -14,6 +14,7 @@ fn needs_cpus(args: &Dat2graphArgs) -> Option<&'static str> {
         () if args.path_to.is_some() => Some("--path-to"),
         () if args.wakeups => Some("--wakeups"),
         () if args.frequency => Some("--frequency"),
+        () if args.host.host.is_some() => Some("--host"),
         () => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Dat2graphArgs;
 use crate::args::FORMATS;
-use crate::{frequencies, joined, overlay, stretches};
+use crate::{frequencies, joined, overlay, stretches, vcpus};
 use anyhow::{Result, bail};
 use lanes::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use parse::{Trace, Want};
@@ -10,16 +10,29 @@ use question::{Question, Subcommand};
 use sched::Tracepoint;
 use sched::chosen::is_called;
 use sched::topology::CpuOrder;
+use serde::Serialize;
 use session::Session;
 use session::args::needs_groups;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
+use session::host::Vcpus;
 use session::messages::emit;
 use session::patterns;
 use session::section::{MaybeSection, ReportSection, listed, part};
 use std::io::Write;
 use std::process::ExitCode;
 use timeline::Sheet;
+
+/// The report, with the vCPUs of a guest.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Dat2graphReport<'r> {
+    #[serde(flatten)]
+    report: &'r lanes::Report,
+    /// The vCPUs of this guest, by the recording of its host; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'r Vcpus>,
+}
 
 /// The task that every CPU ran at every moment.
 #[derive(Debug)]
@@ -65,7 +78,7 @@ impl Question for Dat2graphQuestion {
 
     #[cfg(feature = "schema")]
     fn schemas() -> Vec<question::NamedSchema> {
-        vec![question::schema::<TraceDocument<'static, lanes::Report>>(lanes::SCHEMA)]
+        vec![question::schema::<TraceDocument<'static, Dat2graphReport<'static>>>(lanes::SCHEMA)]
     }
 }
 
@@ -73,7 +86,8 @@ impl Question for Dat2graphQuestion {
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let by_descent = args.tasks.forked || args.draw_path || args.color_by == Some(ColorBy::Class);
-    let session = args.trace.open()?.with_judged_command_if(by_descent)?;
+    let (session, vcpus) = args.host.open(&args.trace)?;
+    let session = session.with_judged_command_if(by_descent)?;
     let trace = &session.trace;
     if trace.format_of(Tracepoint::Switch).is_none() {
         bail!(
@@ -119,10 +133,13 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         let (lanes, options, hidden) =
             fewer.as_ref().map_or((&lanes, &options, 0), |(lanes, options, n)| (lanes, options, *n));
         overlaid.over(&session, options, hidden, |overlay| {
-            Ok(vec![lanes::figure_with(lanes, &report, options, &heading, overlay)])
+            vcpus::over(vcpus.as_ref(), options, overlay, |overlay| {
+                Ok(vec![lanes::figure_with(lanes, &report, options, &heading, overlay)])
+            })
         })
     };
     let stretches = |out: &mut dyn Write| stretches::table(&session, &options, out);
+    let report = Dat2graphReport { report: &report, host: vcpus.as_ref() };
     let document = TraceDocument::of(&session, &report, &diagnostics);
     document.give("dat2graph", &session, &args.output, Renderings::drawn(figure).with_csv(stretches))
 }

@@ -56,6 +56,7 @@ pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, FieldShape};
 pub use decode::plan::Want;
 pub use error::Error;
+pub use file::guest::{Guest, Vcpu};
 pub use file::header::{BufferInfo, ModuleInfo, RecorderStat, Version};
 pub use file::source::Source;
 pub use issue::FileIssue;

@@ -84,6 +84,12 @@ pub(crate) const CPU_ROWS: u64 = 1 << 17;
 /// The recorder's statistics of CPUs, of all buffers together.
 pub(crate) const STATISTICS: usize = 1 << 16;
 
+/// Guests of a host's file.
+pub(crate) const GUESTS: usize = 256;
+
+/// vCPUs of a guest.
+pub(crate) const VCPUS: usize = 4096;
+
 /// Bytes of a compressed chunk, decompressed: recorders write ten pages, and the largest page has 1 MiB.
 pub(crate) const CHUNK: u32 = 10 << 20;
 

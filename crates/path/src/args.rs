@@ -1,7 +1,7 @@
 //! The arguments of `schedviz path`.
 
 use membership::TasksBy;
-use session::args::{BeginArgs, SymbolArgs, TraceArgs};
+use session::args::{BeginArgs, HostArgs, SymbolArgs, TraceArgs};
 use session::formats::{Formats, OutputArgs};
 
 /// The formats in which the answer can be written.
@@ -16,6 +16,8 @@ pub(crate) const FORMATS: Formats = Formats::FIGURE_AND_TEXT;
 pub struct PathArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     /// The task at the end of the path [default: the traced command's first task]
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "comm")]
     pub(crate) pid: Option<i32>,

@@ -31,6 +31,7 @@ mod sleeps;
 mod sought;
 mod stacks;
 mod text;
+mod vcpus;
 mod walk;
 
 pub use args::PathArgs;

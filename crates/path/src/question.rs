@@ -4,6 +4,7 @@ use crate::PathArgs;
 use crate::args::FORMATS;
 use crate::by_group::{LatestTraits, PathByGroup, by_group};
 use crate::stacks::{self, SleepingAt};
+use crate::vcpus::NotRunning;
 use crate::{CriticalPath, Options, Path};
 use anyhow::{Result, anyhow, bail};
 use lanes::Coloring;
@@ -71,6 +72,7 @@ impl Question for PathQuestion {
                             schema: SCHEMA,
                             path: &path,
                             groups: None,
+                            vcpu_not_running: None,
                             sleeping_at: &sleeping_at,
                         })?,
                     };
@@ -140,6 +142,9 @@ pub(crate) struct Report<'p> {
     /// The path by groups of tasks, where `--by` asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<&'p PathByGroup>,
+    /// The time on the path for which the host kept the vCPUs of this guest from running; absent unless `--host` names its recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vcpu_not_running: Option<NotRunning>,
     /// The sleeping segments by the function at which their tasks slept, the longest first; absent where the trace has no stacks.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     sleeping_at: &'p [SleepingAt],
@@ -150,7 +155,8 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     args.output.check(FORMATS)?;
     let is_of_command = args.pid.is_none() && args.comm.is_none();
     args.begin.without_descent(is_of_command, "the path of the traced command")?;
-    let mut session = args.trace.open()?.with_judged_command_if(is_of_command)?;
+    let (session, vcpus) = args.host.open(&args.trace)?;
+    let mut session = session.with_judged_command_if(is_of_command)?;
     args.symbols.give(&mut session)?;
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
@@ -166,13 +172,21 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     };
     let stacks = NamedStacks::of(&session.trace, &STACKED);
     let sleeping_at = stacks::sleeping_at(&path, &stacks);
-    let report = Report { schema: SCHEMA, path: &path, groups: by_group.as_ref(), sleeping_at: &sleeping_at };
+    let not_running = vcpus.as_ref().map(|vcpus| (NotRunning::of(&path, vcpus), vcpus));
+    let report = Report {
+        schema: SCHEMA,
+        path: &path,
+        groups: by_group.as_ref(),
+        vcpu_not_running: not_running.map(|(sums, _)| sums),
+        sleeping_at: &sleeping_at,
+    };
     let document = TraceDocument::of(&session, &report, &diagnostics);
     let text = || match args.segments {
         Some(most) => crate::text::segments_with_stacks(&path, session.start, most, &stacks),
         None => {
             let text = crate::text(&path, by_group.as_ref(), &session.drawable, args.rows);
-            session.with_application(text) + &stacks::text(&sleeping_at, args.rows)
+            let on_vcpus = not_running.map_or_else(String::new, |(sums, vcpus)| sums.text(&path, vcpus));
+            session.with_application(text) + &on_vcpus + &stacks::text(&sleeping_at, args.rows)
         }
     };
     let figure = |sheet: &Sheet| {

@@ -4,6 +4,7 @@ pub(crate) mod application_args;
 pub mod args;
 pub mod command_line;
 pub mod groups;
+pub(crate) mod host_args;
 pub mod page_args;
 pub mod patterns;
 pub mod rows;

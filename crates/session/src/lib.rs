@@ -25,4 +25,4 @@ pub use answer::{document, over_lanes, section, summary, verdict};
 pub use arguments::{args, command_line, groups, page_args, patterns, rows, runs};
 pub use output::{atomic_file, csv, formats, inputs, pager, writer};
 pub use trace::session::{Session, asked_pieces};
-pub use trace::{ext, heading, several, stacks, timers, warnings};
+pub use trace::{ext, heading, host, several, stacks, timers, vcpus, warnings};

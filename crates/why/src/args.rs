@@ -5,7 +5,7 @@ use anyhow::Result;
 use membership::TasksBy;
 use parse::Where;
 use session::Session;
-use session::args::{BeginArgs, ReadArgs, SymbolArgs, TaskArgs, WindowArgs};
+use session::args::{BeginArgs, HostArgs, ReadArgs, SymbolArgs, TaskArgs, WindowArgs};
 use session::formats::{Formats, OutputArgs};
 use session::groups::RunsArgs;
 use workcons::WaiterArgs;
@@ -63,6 +63,8 @@ pub struct WhyArgs {
     pub(crate) max_loss: f64,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
     #[command(flatten)]

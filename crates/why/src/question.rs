@@ -6,6 +6,7 @@ use crate::args::{FORMATS, MOST_LOSS};
 use crate::asked_episode;
 use crate::barred::BarredTasks;
 use crate::by_group::{self, BESIDE, GroupOrigins};
+use crate::not_running::VcpusNotRunning;
 use crate::smaller::{self, SmallerCpus};
 use crate::{GateCosts, GroupRow, Grouping, Homes, Probed, Why, WhyReport};
 use anyhow::{Context, Result, bail};
@@ -150,6 +151,9 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     if files.len() != 1 && (args.episode.is_some() || args.at.is_some()) {
         bail!("--episode and --at need a single trace");
     }
+    if files.len() != 1 && args.host.host.is_some() {
+        bail!("--host needs a single trace: the guest's");
+    }
     let (document, session) = measured(args, &files, args.output.wants_file())?;
     let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
         (Some(session), [run]) if run.report.episode.is_some() => {
@@ -251,7 +255,8 @@ const MARK: &str = "* ";
 
 /// Measures one run; with `drawn` so that it can be drawn.
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, WhyRun)> {
-    let mut session = Session::open(path, read, &args.window)?.with_judged_command_if(!args.begin.fast_window)?;
+    let (session, vcpus) = args.host.open_window(path, read, &args.window)?;
+    let mut session = session.with_judged_command_if(!args.begin.fast_window)?;
     args.symbols.give(&mut session)?;
     if let Some(By::Node) = args.by {
         needs_groups(&session.topology, CpuOrder::Node, "--by node")?;
@@ -304,6 +309,10 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     }
     if report.selection_unknown.is_none() {
         (report.on_smaller_cpu, report.barred, report.queued) = (smaller, barred, queued);
+    }
+    if let Some(vcpus) = vcpus.as_ref().filter(|_| report.selection_unknown.is_none()) {
+        let kept = session.follow(&args.begin, session.window, || VcpusNotRunning::new(&options, vcpus))?;
+        report.vcpu_not_running = Some(kept.output);
     }
     if args.assume_bound && report.selection_unknown.is_none() {
         report.assumed_bound = Some(bound);

@@ -8,6 +8,7 @@ use crate::ledger::Ledger;
 use crate::longest::{Longest, longest};
 use crate::missed::Missed;
 use crate::nearest::Nearest;
+use crate::not_running::NotRunning;
 use crate::over_time::OverTime;
 use crate::smaller::SmallerRow;
 use crate::story::Story;
@@ -108,6 +109,9 @@ pub struct WhyReport {
     /// absent where no task is known to be restricted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barred: Option<Vec<BarredRow>>,
+    /// The parts of the sums for which the host kept the vCPUs of this guest from running; absent unless `--host` names its recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vcpu_not_running: Option<NotRunning>,
     /// The queued time of the chosen tasks by kind, in nanoseconds; of all tasks where none are chosen; absent where there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<sched::QueuedTimes>,
@@ -176,6 +180,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         by,
         assumed_bound: None,
         on_smaller_cpu: None,
+        vcpu_not_running: None,
         barred: None,
         episode,
         over_time,

@@ -7,7 +7,7 @@ use crate::nearest::Nearest;
 use crate::report::{Rows, WhyReport, WhyRow};
 use crate::sentence::finding;
 use crate::story::Story;
-use crate::{barred, smaller};
+use crate::{barred, not_running, smaller};
 use sched::balancer::{NewIdleOutcome, Verdicts};
 use sched::lengths::human;
 use sched::nouns::noun;
@@ -118,6 +118,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     }
     out.push_str(&barred::text(report.barred.as_deref(), 3));
     out.push_str(&smaller::text(report.on_smaller_cpu.as_deref()));
+    out.push_str(&not_running::text(report.vcpu_not_running.as_ref(), (waiting.total_ns, idling.total_ns)));
     if let Some((longest, pid)) = longest_wait(waiting) {
         let view = PageAddress::wait(pid, longest.start_in_trace_ns, longest.duration_ns);
         trace.next_view(&mut out, "the longest of these waits", &view);

@@ -16,6 +16,8 @@ struct ShiftSample {
 /// The samples of each CPU of a guest, by CPU number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeShift {
+    /// The trace id of the host's recording.
+    pub(crate) peer: u64,
     /// Offsets are interpolated between two samples (the PTP protocol).
     interpolates: bool,
     cpus: Vec<Vec<ShiftSample>>,
@@ -24,7 +26,7 @@ pub(crate) struct TimeShift {
 impl TimeShift {
     /// Parses the payload of the option. Its counts are bounded by its own length: each sample has at least 24 bytes.
     pub(crate) fn parse(mut payload: Bytes<'_>) -> Result<TimeShift, Eof> {
-        let _peer = payload.u64()?;
+        let peer = payload.u64()?;
         let interpolates = payload.u32()? & 1 != 0;
         let count = payload.u32()?;
         let mut cpus: Vec<Vec<ShiftSample>> = Vec::new();
@@ -51,7 +53,12 @@ impl TimeShift {
             samples.sort_by_key(|sample| sample.time);
             samples.dedup_by_key(|sample| sample.time);
         }
-        Ok(TimeShift { interpolates, cpus })
+        Ok(TimeShift { peer, interpolates, cpus })
+    }
+
+    /// The number of CPUs with samples; times of the others stay as they are.
+    pub(crate) fn sampled(&self) -> usize {
+        self.cpus.iter().filter(|samples| !samples.is_empty()).count()
     }
 
     /// The host's stamp for one of a guest's CPU; the same for a CPU without samples.

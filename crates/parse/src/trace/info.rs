@@ -2,7 +2,9 @@
 
 use super::Trace;
 use crate::decode::clock::ClockKind;
+use crate::file::guest::Guest;
 use crate::file::header::{BufferInfo, RecorderStat, Version};
+use crate::file::time_shift::TimeShift;
 use sched::Cpu;
 use sched::event::CleanText;
 
@@ -29,6 +31,14 @@ pub struct TraceInfo {
     pub stats: Vec<RecorderStat>,
     /// Recorded in a guest together with its host (TIME_SHIFT).
     pub guest: bool,
+    /// The number that the recordings of a host and of its guests call this one by.
+    pub trace_id: Option<u64>,
+    /// Of a guest's file: the trace id of the host's recording; `None` if the option cannot be read.
+    pub host_id: Option<u64>,
+    /// Of a guest's file: the number of CPUs whose times can be given in the host's.
+    pub shifted_cpus: usize,
+    /// Of a host's file: its guests.
+    pub guests: Vec<Guest>,
     /// The times of a guest's file are given in the host's time.
     pub host_time: bool,
 }
@@ -67,6 +77,10 @@ impl Trace {
                 .collect(),
             stats: options.stats.clone(),
             guest: options.guest,
+            trace_id: options.trace_id,
+            host_id: options.time_shift.as_ref().map(|shift| shift.peer),
+            shifted_cpus: options.time_shift.as_ref().map_or(0, TimeShift::sampled),
+            guests: options.guests.clone(),
             host_time: self.shift().is_some(),
         }
     }

@@ -1,17 +1,21 @@
 //! `schedviz info`: the content of a file.
 
+mod guest;
+
 use anyhow::Result;
+use guest::InGuest;
 use machine::Machine;
-use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
+use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Guest, Trace};
 use question::{Answers, Subcommand};
 use sched::event::CleanText;
 use sched::nouns::noun;
 use sched::topology::{format_cpu_list, shorten_cpu_list};
 use sched::{ChosenCpus, Cpu, Diagnostic, Diagnostics, EventIssue, Pass, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
-use session::args::{ReadArgs, name_of, shell_word};
+use session::args::{HostArgs, ReadArgs, name_of, shell_word};
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use session::heading::places;
+use session::host::Vcpus;
 use session::warnings::grouped;
 use session::{progress, warnings};
 use std::cmp::Reverse;
@@ -33,6 +37,8 @@ pub(crate) struct InfoArgs {
     trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
+    #[command(flatten)]
+    host: HostArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -81,6 +87,15 @@ pub(crate) struct Report {
     /// The machine file beside the trace; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<MachineFile>,
+    /// Whether it was recorded in a guest together with its host (trace-cmd record -A); absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_guest: Option<InGuest>,
+    /// The guests that were recorded together with this host; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guests: Vec<Guest>,
+    /// The vCPUs of this guest, by the recording of its host; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<Vcpus>,
     /// The CPUs of the machine.
     cpus: Cpus,
     /// The CPUs without any event.
@@ -251,8 +266,13 @@ impl Subcommand for InfoCommand {
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     args.output.check(FORMATS)?;
-    let trace = args.read.open(&args.trace)?;
-    let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
+    let host = args.host.host(&args.trace, &args.read)?;
+    let read = if host.is_some() { args.read.in_host_time() } else { args.read.clone() };
+    let trace = read.open(&args.trace)?;
+    let mut report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
+    if let (Some(host), Some((start, end))) = (host, report.start_ns.zip(report.end_ns)) {
+        report.host = Some(host.vcpus(&trace, start, end)?);
+    }
     args.output.give(
         &OutputName::whole(&args.trace),
         "info",
@@ -302,6 +322,9 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
         part: trace.past().map(|past| PartOf::of(past)),
         machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
+        in_guest: InGuest::of(&info),
+        guests: info.guests.clone(),
+        host: None,
         cpus: Cpus {
             recorded: Some(info.cpus).filter(|cpus| *cpus > 0),
             observed: observed.len(),
@@ -596,8 +619,8 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         }
     };
     line("lost", lost);
-    if info.guest {
-        let times = if info.host_time { "the host's" } else { "the guest's own (the host's with --host-time)" };
-        line("guest", format!("recorded in a guest; times are {times}"));
+    guest::lines_of(&mut line, r.in_guest.as_ref(), &r.guests);
+    if let Some(host) = &r.host {
+        guest::vcpu_rows(out, host);
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
 pub use crate::arguments::application_args::{ApplicationArgs, ApplicationChoice};
+pub use crate::arguments::host_args::HostArgs;
 pub use crate::arguments::symbol_args::SymbolArgs;
 pub use crate::arguments::task_args::TaskArgs;
 pub use crate::command_line::{repeatable, shell_word};
@@ -82,6 +83,24 @@ impl ReadArgs {
     #[must_use]
     pub fn tried(&self, threads: usize, most_state: Option<usize>) -> ReadArgs {
         ReadArgs { threads, messages: Messages::held(), most_state, ..self.clone() }
+    }
+
+    /// The same arguments for a guest's recording whose times are to be the host's.
+    #[must_use]
+    pub fn in_host_time(&self) -> ReadArgs {
+        ReadArgs { host_time: true, ..self.clone() }
+    }
+
+    /// The same arguments for a guest's recording whose times are to be its own.
+    #[must_use]
+    pub(crate) fn in_own_time(&self) -> ReadArgs {
+        ReadArgs { host_time: false, ..self.clone() }
+    }
+
+    /// The same arguments for the recording of the host.
+    #[must_use]
+    pub(crate) fn of_host(&self) -> ReadArgs {
+        ReadArgs { host_time: false, buffer: None, ..self.clone() }
     }
 
     /// The same arguments for another reading of a trace whose messages have been printed.

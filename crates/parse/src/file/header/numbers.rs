@@ -9,8 +9,11 @@ pub(crate) const OFFSET: u16 = 7;
 pub(crate) const CPU_COUNT: u16 = 8;
 /// The version of the recorder.
 pub(crate) const RECORDER: u16 = 9;
+/// The number that a host's file and those of its guests call each other by.
+pub(crate) const TRACE_ID: u16 = 11;
 pub(crate) const TIME_SHIFT: u16 = 12;
-pub(crate) const HOST: u16 = 13;
+/// In a host's file, one guest.
+pub(crate) const GUEST: u16 = 13;
 pub(crate) const TSC2NSEC: u16 = 14;
 
 /// The sections with texts, which have the numbers from this one to that of the command names.

@@ -4,6 +4,7 @@ use super::numbers::{self, BUFFER, NAMES, PAGE, PART};
 use super::{HeaderPart, ProgramMaps, Reader};
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
+use crate::file::guest::Guest;
 use crate::file::time_shift::TimeShift;
 use crate::issue::FileIssue;
 use crate::limits;
@@ -75,7 +76,8 @@ pub(crate) struct HeaderOptions {
     pub(crate) tsc: Option<TscScale>,
     pub(crate) guest: bool,
     pub(crate) time_shift: Option<TimeShift>,
-    pub(crate) host: bool,
+    pub(crate) trace_id: Option<u64>,
+    pub(crate) guests: Vec<Guest>,
     pub(crate) stats: Vec<RecorderStat>,
     pub(crate) buffers: Vec<BufferOption>,
     /// Offsets of the sections 16 to 21, by number less 16.
@@ -146,7 +148,17 @@ impl HeaderOptions {
                 self.guest = true;
                 self.time_shift = Some(TimeShift::parse(payload)?);
             }
-            numbers::HOST => self.host = true,
+            numbers::TRACE_ID => self.trace_id = Some(payload.u64()?),
+            numbers::GUEST if self.guests.len() >= limits::GUESTS => {
+                reader.diagnostics.add_at(FileIssue::BeyondLimit, || "guests".to_owned());
+            }
+            numbers::GUEST => {
+                let (guest, is_whole) = Guest::parse(payload)?;
+                self.guests.push(guest);
+                if !is_whole {
+                    reader.diagnostics.add_at(FileIssue::BeyondLimit, || "vCPUs of a guest".to_owned());
+                }
+            }
             numbers::TSC2NSEC => self.tsc = Some(TscScale { mult: payload.u32()?, shift: payload.u32()? }),
             PAGE..=NAMES => {
                 let at = payload.u64()?;
@@ -159,7 +171,7 @@ impl HeaderOptions {
                 let compressed = if flags & 1 != 0 { reader.codec } else { None };
                 self.part = Some(HeaderPart { range: at..at.saturating_add(size), compressed, size_field: 0 });
             }
-            6 | 10 | 11 | 15 | numbers::LATENCY..=numbers::MODULES => {}
+            6 | 10 | 15 | numbers::LATENCY..=numbers::MODULES => {}
             _ => reader
                 .diagnostics
                 .add_at(FileIssue::UnknownOption, || format!("option {id} at offset {}", payload.at())),

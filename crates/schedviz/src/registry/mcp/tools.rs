@@ -18,7 +18,7 @@ pub(super) const HELP: &str = "help";
 pub(super) const INFO: &str = InfoCommand::NAME;
 
 /// The options that name files to read. One that takes a path and is not among them is not offered: it may write.
-const INPUTS: [&str; 8] = ["topology", "kallsyms", "base", "new", "group", "predict_from", "measured", "trace"];
+const INPUTS: [&str; 9] = ["topology", "host", "kallsyms", "base", "new", "group", "predict_from", "measured", "trace"];
 
 /// The arguments that concern the terminal, messages or the text alone. The rows of a text are pages of the answer here.
 const OF_THE_TERMINAL: [&str; 10] =

@@ -1,0 +1,266 @@
+//! A guest's recording with that of its host: which belong together, when vCPUs ran, and what that explains. The pair is built here, with a truth
+//! that is known: no machine for the tests has both.
+
+use crate::support::{schedviz, scratch};
+use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use testkit::TraceBuilder;
+
+/// The host's clock at the start, in nanoseconds; the guest's is five seconds behind it on CPU 0, and six on CPU 1.
+const START: i64 = 10_000_000_000;
+const BEHIND: [i64; 2] = [5_000_000_000, 6_000_000_000];
+
+/// The trace ids of the host's recording and of the guest's.
+const IDS: (u64, u64) = (0xaaaa, 0xbbbb);
+
+const ASLEEP: PrevState = PrevState::asleep(1);
+const RUNS: PrevState = PrevState::RUNNABLE;
+
+fn task(pid: i32) -> TaskRef {
+    let comm: &[u8] = match pid {
+        0 => b"swapper",
+        100 => b"CPU 0/KVM",
+        101 => b"CPU 1/KVM",
+        200 => b"hog",
+        _ => b"worker",
+    };
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(comm) }
+}
+
+/// An event this many microseconds behind the start.
+fn at(us: i64, cpu: u32, pid: i32, kind: EventKind) -> SchedEvent {
+    SchedEvent { ts: Ts(START + us * 1_000), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
+}
+
+fn switch(us: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
+    at(us, cpu, prev, EventKind::Switch { prev: task(prev), state, next: task(next) })
+}
+
+fn wakeup(us: i64, cpu: u32, by: i32, pid: i32) -> [SchedEvent; 2] {
+    let waking = EventKind::Waking { task: task(pid), target: Cpu(cpu) };
+    [at(us, cpu, by, waking), at(us, cpu, by, EventKind::Wakeup { task: task(pid), target: Cpu(cpu) })]
+}
+
+/// The host. Thread 100 is vCPU 0, and shares CPU 0 with a hog: by hand, it is kept from 1 to 3 ms, sleeps from 5 to 6 ms, is kept to 6.1 ms and
+/// from 8 to 10 ms, 4.1 ms in all. Thread 101 is vCPU 1, has CPU 1 to itself, and sleeps from 4 to 9 ms.
+fn host_events() -> Vec<SchedEvent> {
+    let mut events = vec![switch(0, 0, 0, RUNS, 100), switch(0, 1, 0, RUNS, 101)];
+    events.extend(wakeup(500, 0, 100, 200));
+    events.extend([switch(1_000, 0, 100, RUNS, 200), switch(3_000, 0, 200, ASLEEP, 100)]);
+    events.extend([switch(4_000, 1, 101, ASLEEP, 0), switch(5_000, 0, 100, ASLEEP, 0)]);
+    events.extend(wakeup(6_000, 0, 0, 100));
+    events.push(switch(6_100, 0, 0, RUNS, 100));
+    events.extend(wakeup(7_000, 0, 100, 200));
+    events.push(switch(8_000, 0, 100, RUNS, 200));
+    events.extend(wakeup(9_000, 1, 0, 101));
+    events.push(switch(9_000, 1, 0, RUNS, 101));
+    events.extend([switch(10_000, 0, 200, ASLEEP, 100), switch(10_000, 1, 101, ASLEEP, 0)]);
+    events
+}
+
+/// The guest, on the host's clock. On CPU 0 task 11 runs, and 12 waits from 0.5 to 4 ms, runs and exits at 4.5 ms; CPU 1 idles from 0.6 ms on.
+fn guest_events() -> Vec<SchedEvent> {
+    let mut events = vec![switch(0, 0, 0, RUNS, 11), switch(0, 1, 0, RUNS, 13)];
+    events.extend(wakeup(500, 0, 11, 12));
+    events.extend([switch(600, 1, 13, ASLEEP, 0), switch(4_000, 0, 11, RUNS, 12)]);
+    events.push(at(4_400, 0, 12, EventKind::Exit { pid: Pid(12) }));
+    events.extend([switch(4_500, 0, 12, PrevState::DEAD, 11), switch(10_000, 0, 11, ASLEEP, 0)]);
+    events
+}
+
+/// The file of the host, of this trace id, with its guest of these vCPUs.
+fn host(id: u64, vcpus: &[(u32, u32)], events: &[SchedEvent]) -> TraceBuilder {
+    let mut guest = [b"fedora\0".as_slice(), &IDS.1.to_le_bytes(), &(vcpus.len() as u32).to_le_bytes()].concat();
+    for (vcpu, pid) in vcpus {
+        guest.extend([vcpu.to_le_bytes(), pid.to_le_bytes()].concat());
+    }
+    let options = vec![(11, id.to_le_bytes().to_vec()), (13, guest)];
+    TraceBuilder { options, ..TraceBuilder::default() }.events(events)
+}
+
+/// The file of the guest, on its own clock.
+fn guest() -> TraceBuilder {
+    let mut shift = [IDS.0.to_le_bytes().as_slice(), &0_u32.to_le_bytes(), &2_u32.to_le_bytes()].concat();
+    for offset in BEHIND {
+        shift.extend(1_u32.to_le_bytes());
+        [0, offset, 1].iter().for_each(|number: &i64| shift.extend(number.to_le_bytes()));
+    }
+    let own = |event: &SchedEvent| SchedEvent { ts: Ts(event.ts.0 - BEHIND[event.cpu.index()]), ..*event };
+    let events: Vec<SchedEvent> = guest_events().iter().map(own).collect();
+    let options = vec![(11, IDS.1.to_le_bytes().to_vec()), (12, shift)];
+    TraceBuilder { options, ..TraceBuilder::default() }.events(&events)
+}
+
+const VCPUS: [(u32, u32); 2] = [(0, 100), (1, 101)];
+
+/// A folder with the guest's file, and the host's as these bytes.
+fn pair(name: &str, host: &[u8]) -> PathBuf {
+    let folder = scratch(name);
+    std::fs::write(folder.join("guest.dat"), guest().build()).expect("written");
+    std::fs::write(folder.join("host.dat"), host).expect("written");
+    folder
+}
+
+fn file(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().expect("a path").to_owned()
+}
+
+/// The output of a command on the guest, with the host named.
+fn with_host(folder: &Path, command: &str, more: &[&str]) -> String {
+    let (guest, host) = (file(folder, "guest.dat"), file(folder, "host.dat"));
+    schedviz(&[&[command, &guest, "--host", &host], more].concat()).success().text()
+}
+
+fn json(folder: &Path, command: &str, more: &[&str]) -> Value {
+    serde_json::from_str(&with_host(folder, command, &[&["--json"], more].concat())).expect("JSON")
+}
+
+/// The times of a vCPU, or of all: ran, halted, kept and unknown, in microseconds.
+fn times(of: &Value) -> [u64; 4] {
+    ["ran_ns", "halted_ns", "kept_ns", "unknown_ns"].map(|name| of[name].as_u64().expect(name) / 1_000)
+}
+
+#[test]
+fn info_shows_host_and_guest() {
+    let folder = pair("host-info", &host(IDS.0, &VCPUS, &host_events()).build());
+    let info = json(&folder, "info", &[]);
+    let found = &info["host"];
+    assert_eq!((found["guest"].as_str(), found["missing"].as_array().map(Vec::len)), (Some("fedora"), Some(0)));
+    assert_eq!(times(&found["vcpus"][0]), [4_900, 1_000, 4_100, 0]);
+    assert_eq!(times(&found["vcpus"][1]), [5_000, 5_000, 0, 0]);
+    assert_eq!(found["vcpus"][0]["command"], "CPU 0/KVM");
+    assert_eq!(times(found), [9_900, 6_000, 4_100, 0]);
+    assert_eq!(info["start_ns"], START, "on the host's clock");
+    let text = with_host(&folder, "info", &[]);
+    assert!(text.contains("with the host's of trace id 0xaaaa; times are the host's"), "{text}");
+    let row = text.lines().find(|line| line.contains("CPU 0/KVM")).expect("the thread");
+    assert!(row.contains("0.004900 s") && row.contains("0.004100 s"), "{row}");
+    // The guest alone, and the host alone.
+    let alone = schedviz(&["info", &file(&folder, "guest.dat")]).success().text();
+    assert!(alone.contains("times are the guest's own") && !alone.contains("KVM"), "{alone}");
+    let alone = schedviz(&["info", &file(&folder, "host.dat")]).success().text();
+    assert!(alone.contains("fedora: 2 vCPUs by their threads, trace id 0xbbbb"), "{alone}");
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_refused() {
+    let folder = pair("host-other", &host(0xcccc, &VCPUS, &host_events()).build());
+    let refused = |words: &[&str]| {
+        let run = schedviz(words);
+        assert_eq!(run.code, Some(1), "{words:?}");
+        run.stderr
+    };
+    let (guest, other) = (file(&folder, "guest.dat"), file(&folder, "host.dat"));
+    for command in ["info", "dat2graph", "why", "path"] {
+        let why = refused(&[command, &guest, "--host", &other]);
+        assert!(why.contains("trace id 0xaaaa, and this one has 0xcccc"), "{why}");
+    }
+    let why = refused(&["info", &other, "--host", &other]);
+    assert!(why.contains("was not recorded in a guest"), "{why}");
+    let folder = pair("host-swapped", &host(IDS.0, &VCPUS, &host_events()).build());
+    let why = refused(&["dat2graph", &file(&folder, "host.dat"), "--host", &file(&folder, "guest.dat")]);
+    assert!(why.contains("exchange the two"), "{why}");
+    let without = TraceBuilder { options: vec![(11, IDS.0.to_le_bytes().to_vec())], ..TraceBuilder::default() };
+    let folder = pair("host-no-guest", &without.events(&host_events()).build());
+    let why = refused(&["why", &file(&folder, "guest.dat"), "--host", &file(&folder, "host.dat")]);
+    assert!(why.contains("names no guest with the trace id of guest.dat (0xbbbb); its guests: none"), "{why}");
+    let clock = TraceBuilder { clock: "mono".into(), ..host(IDS.0, &VCPUS, &[]) };
+    let folder = pair("host-clock", &TraceBuilder { buffers: Vec::new(), ..clock }.events(&host_events()).build());
+    let why = refused(&["info", &file(&folder, "guest.dat"), "--host", &file(&folder, "host.dat")]);
+    assert!(why.contains("their times cannot be compared"), "{why}");
+}
+
+#[test]
+fn unknown_times_of_vcpus_are_not_zero() {
+    let half: Vec<SchedEvent> = host_events().into_iter().filter(|event| event.ts.0 <= START + 5_000_000).collect();
+    let folder = pair("host-half", &host(IDS.0, &VCPUS, &half).build());
+    let found = json(&folder, "info", &[])["host"].clone();
+    assert_eq!(times(&found["vcpus"][0]), [3_000, 0, 2_000, 5_000]);
+    assert_eq!(times(&found["vcpus"][1]), [4_000, 1_000, 0, 5_000]);
+    assert!(found["missing"].to_string().contains("does not cover the guest's whole time"), "{found}");
+    // Without its thread a vCPU is in no row, and its path is unknown.
+    let folder = pair("host-one", &host(IDS.0, &VCPUS[..1], &host_events()).build());
+    let found = json(&folder, "info", &[])["host"].clone();
+    assert!(found["missing"].to_string().contains("no thread for vCPU 1"), "{found}");
+    assert_eq!(json(&folder, "why", &[])["runs"][0]["vcpu_not_running"]["idling_unknown_ns"], 3_900_000);
+    // A host of another boot: nothing in common.
+    let later: Vec<SchedEvent> =
+        host_events().into_iter().map(|event| SchedEvent { ts: Ts(event.ts.0 + 1_000_000_000), ..event }).collect();
+    let folder = pair("host-later", &host(IDS.0, &VCPUS, &later).build());
+    let found = json(&folder, "info", &[])["host"].clone();
+    assert_eq!(times(&found["vcpus"][0]), [0, 0, 0, 10_000]);
+    // The file of the host, cut anywhere, gives an answer or a message.
+    let whole = host(IDS.0, &VCPUS, &host_events()).build();
+    for tenth in 1..10 {
+        let folder = pair("host-cut", &whole[..whole.len() * tenth / 10]);
+        let run = schedviz(&["info", &file(&folder, "guest.dat"), "--host", &file(&folder, "host.dat"), "--json"]);
+        assert!(run.code == Some(0) || run.code == Some(1), "{tenth}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn kept_vcpus_explain_the_guest() {
+    let folder = pair("host-guest", &host(IDS.0, &VCPUS, &host_events()).build());
+    // The violation lasts from 0.6 to 4.5 ms; one task waits all the while, vCPU 0 is kept for 2 ms of it, vCPU 1 never.
+    let why = json(&folder, "why", &[])["runs"][0].clone();
+    assert_eq!(why["waiting"]["total_ns"], 3_900_000);
+    let found = &why["vcpu_not_running"];
+    assert_eq!((&found["waiting_ns"], &found["idling_ns"]), (&2_000_000.into(), &0.into()));
+    assert_eq!((&found["waiting_unknown_ns"], &found["idling_unknown_ns"]), (&0.into(), &0.into()));
+    // Task 12 is queued from 0.5 to 4 ms, behind a task that did not run for 2 ms of it.
+    let path = json(&folder, "path", &["--pid", "12"])["vcpu_not_running"].clone();
+    assert_eq!(
+        (&path["queued_ns"], &path["running_ns"], &path["unknown_ns"]),
+        (&2_000_000.into(), &0.into(), &0.into())
+    );
+    let path = json(&folder, "path", &["--pid", "11"])["vcpu_not_running"].clone();
+    assert_eq!((&path["running_ns"], &path["queued_ns"]), (&4_100_000.into(), &0.into()));
+    let text = with_host(&folder, "path", &["--pid", "12"]);
+    assert!(text.contains("vCPU not running") && text.contains("queued in the guest"), "{text}");
+    // A host that keeps both all the while explains all of both sums.
+    let mut events = vec![switch(-10, 0, 0, RUNS, 100), switch(-10, 1, 0, RUNS, 101)];
+    events.extend([switch(-5, 0, 100, RUNS, 200), switch(-5, 1, 101, RUNS, 201)]);
+    events.extend([switch(10_000, 0, 200, ASLEEP, 100), switch(10_000, 1, 201, ASLEEP, 101)]);
+    let folder = pair("host-all", &host(IDS.0, &VCPUS, &events).build());
+    let why = json(&folder, "why", &[])["runs"][0].clone();
+    let found = &why["vcpu_not_running"];
+    assert_eq!((&found["waiting_ns"], &found["idling_ns"]), (&why["waiting"]["total_ns"], &why["idling"]["total_ns"]));
+}
+
+#[test]
+fn adjacent_windows_of_kept_vcpus_add_up() {
+    let folder = pair("host-windows", &host(IDS.0, &VCPUS, &host_events()).build());
+    let lanes = |more: &[&str]| json(&folder, "dat2graph", more)["host"].clone();
+    let whole = lanes(&[]);
+    assert_eq!(times(&whole), [9_900, 6_000, 4_100, 0]);
+    for border in ["2ms", "3ms", "6.05ms", "9ms"] {
+        let (before, after) = (lanes(&["--max", border]), lanes(&["--min", border]));
+        for vcpu in 0..2 {
+            let [whole, before, after] = [&whole, &before, &after].map(|part| times(&part["vcpus"][vcpu]));
+            let sums: Vec<u64> = before.iter().zip(after).map(|(a, b)| a + b).collect();
+            assert_eq!(sums, whole, "{border}");
+        }
+        let part = |more: &[&str]| {
+            let found = json(&folder, "why", more)["runs"][0]["vcpu_not_running"].clone();
+            found["waiting_ns"].as_u64().expect("a number")
+        };
+        assert_eq!(part(&["--max", border]) + part(&["--min", border]), 2_000_000, "{border}");
+    }
+}
+
+#[test]
+fn lanes_have_the_time_that_the_host_kept() {
+    let folder = pair("host-lanes", &host(IDS.0, &VCPUS, &host_events()).build());
+    let drawing = folder.join("lanes.svg");
+    with_host(&folder, "dat2graph", &["-o", drawing.to_str().expect("a path")]);
+    let drawn = std::fs::read_to_string(&drawing).expect("drawn");
+    assert!(drawn.contains("The host (host.dat) kept vCPUs from running for 4.10 ms in all"), "{drawn}");
+    assert!(drawn.contains("along the upper edge: the host kept the vCPU"));
+    let plain = folder.join("plain.svg");
+    let guest = file(&folder, "guest.dat");
+    schedviz(&["dat2graph", &guest, "--host-time", "-o", plain.to_str().expect("a path")]).success();
+    assert!(!std::fs::read_to_string(&plain).expect("drawn").contains("The host"));
+    let refused = schedviz(&["dat2graph", &guest, "--host", &file(&folder, "host.dat"), "--lanes", "core"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--host is drawn CPU by CPU"), "{}", refused.stderr);
+}
