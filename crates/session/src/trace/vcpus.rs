@@ -252,4 +252,34 @@ mod tests {
         assert_eq!((threads[1].times.unknown_ns, threads[1].stretches.as_slice()), (600, &[unknown(0, 600)][..]));
         assert_eq!((threads[0].within(Ts(120), Ts(310)), threads[0].within(Ts(90), Ts(100))), ((40, 0), (0, 10)));
     }
+
+    #[test]
+    fn losses_and_ends_are_unknown() {
+        let mut events = events();
+        events.insert(5, event(320, 9, EventKind::Lost { count: None }));
+        let unknown = |from, to| Stretch { from: Ts(from), to: Ts(to), is_unknown: true };
+        let found = follow(&events, 200, 600).remove(0);
+        // From the last event before the loss until the switch in.
+        assert_eq!(found.stretches[0], unknown(300, 340));
+        assert_eq!(found.times, VcpuTimes { ran_ns: 100 + 60 + 95, halted_ns: 100, kept_ns: 5, unknown_ns: 40 });
+        // A thread that exits is followed no further.
+        events.truncate(5);
+        events.push(event(340, 9, EventKind::Exit { pid: Pid(9) }));
+        events.push(switch(350, 9, SLEEPS, 7));
+        events.push(event(380, 7, EventKind::Exit { pid: Pid(7) }));
+        events.push(switch(400, 7, PrevState::DEAD, 0));
+        let found = follow(&events, 200, 600).remove(0);
+        assert_eq!(found.times.unknown_ns, 200, "{found:?}");
+    }
+
+    #[test]
+    fn stretches_of_vcpus_have_a_limit() {
+        let vcpus = [Vcpu { vcpu: Cpu(0), pid: Pid(7) }];
+        let limited = |most| {
+            let analysis = || VcpuThreads { most, ..VcpuThreads::new(&vcpus, Ts(0), Ts(600)) };
+            let events = events();
+            Pass::over(events.as_slice()).run(analysis).unwrap_or_else(|never| match never {}).output
+        };
+        assert!(limited(5).is_some() && limited(3).is_none());
+    }
 }

@@ -61,14 +61,14 @@ pub(super) fn vcpu_rows(out: &mut String, host: &Vcpus) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:>5}  {:<22}  {:>13}  {:>13}  {:>13}  {:>13}",
+        "\n{:>5}  {:<18}  {:>11}  {:>11}  {:>11}  {:>11}",
         "vCPU", "thread on the host", "ran", "halted", "kept", "unknown"
     );
     for vcpu in host.vcpus.iter().take(VCPU_ROWS) {
         let [ran, halted, kept, unknown] =
             [vcpu.times.ran_ns, vcpu.times.halted_ns, vcpu.times.kept_ns, vcpu.times.unknown_ns].map(seconds);
         let thread = vcpu.pid.named(vcpu.command);
-        let _ = writeln!(out, "{:>5}  {thread:<22}  {ran:>13}  {halted:>13}  {kept:>13}  {unknown:>13}", vcpu.vcpu.0);
+        let _ = writeln!(out, "{:>5}  {thread:<18}  {ran:>11}  {halted:>11}  {kept:>11}  {unknown:>11}", vcpu.vcpu.0);
     }
     if host.vcpus.len() > VCPU_ROWS {
         let _ = writeln!(out, " rest  {} more (--json)", grouped((host.vcpus.len() - VCPU_ROWS) as u64));
