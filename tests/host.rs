@@ -138,7 +138,7 @@ fn info_shows_host_and_guest() {
     assert!(row.contains("0.004900 s") && row.contains("0.004100 s"), "{row}");
     // The guest alone, and the host alone.
     let alone = schedviz(&["info", &file(&folder, "guest.dat")]).success().text();
-    assert!(alone.contains("times are the guest's own") && !alone.contains("KVM"), "{alone}");
+    assert!(alone.contains("the guest's own (the host's with --host-time)") && !alone.contains("KVM"), "{alone}");
     let alone = schedviz(&["info", &file(&folder, "host.dat")]).success().text();
     assert!(alone.contains("fedora: 2 vCPUs by their threads, trace id 0xbbbb"), "{alone}");
 }

@@ -100,13 +100,17 @@ fn without_name<'l>((name, other, _): &KnownField, text: &'l [u8]) -> Option<&'l
     text.strip_suffix(name.as_bytes()).or_else(of_other)
 }
 
-/// The parts of a text before and behind the first `=` that belongs to no `==>` or `==`.
+/// The parts of a text before and behind the first `=` that stands behind a name, as that of ` ==> ` does not.
 fn before_equals(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = memchr_iter(b'=', text).find(|at| !is_arrow(text, at.saturating_add(1)))?;
+    let follows_name = |at: &usize| {
+        let before = at.checked_sub(1).and_then(|before| text.get(before));
+        before.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    let at = memchr_iter(b'=', text).find(follows_name)?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
 }
 
-/// Whether the `=` before this place belongs to the `==>` of a switch.
+/// Whether the `=` before this place belongs to a `==` or `=>`.
 fn is_arrow(text: &[u8], behind: usize) -> bool {
     matches!(text.get(behind), Some(b'=' | b'>'))
 }
@@ -134,7 +138,9 @@ pub(crate) fn pairs(text: &[u8]) -> Vec<(&[u8], &[u8])> {
         let (rest, key) = before.split_at(before.len().saturating_sub(length));
         let is_name = key.first().is_some_and(|byte| !byte.is_ascii_digit())
             && (rest.is_empty() && value == 0 || rest.last().is_some_and(u8::is_ascii_whitespace));
-        if !is_name || is_arrow(text, from) || pairs.len() >= limits::FIELDS {
+        // The name of a task can begin with such a character; elsewhere `==` belongs to the value.
+        let is_value = is_arrow(text, from) && !key.ends_with(b"comm");
+        if !is_name || is_value || pairs.len() >= limits::FIELDS {
             continue;
         }
         if let Some(name) = name {
@@ -151,7 +157,7 @@ pub(crate) fn pairs(text: &[u8]) -> Vec<(&[u8], &[u8])> {
 /// A value without what stands between it and the next name.
 fn clean(value: &[u8]) -> &[u8] {
     let value = value.trim_ascii_end();
-    value.strip_suffix(b"==>").map_or(value, <[u8]>::trim_ascii_end)
+    value.strip_suffix(b" ==>").map_or(value, <[u8]>::trim_ascii_end)
 }
 
 /// A number with a sign or without.

@@ -50,8 +50,15 @@ impl<'l> PrintedLine<'l> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let text = line.trim_ascii_start();
         match text.first() {
-            None | Some(b'#') => return of_comment(text).unwrap_or(PrintedLine::Silent),
-            Some(b'=') if text.starts_with(b"=>") => return PrintedLine::Silent,
+            None => return PrintedLine::Silent,
+            // The name of a task can begin with these characters, too.
+            Some(b'#') => {
+                let comment = || of_comment(text).unwrap_or(PrintedLine::Silent);
+                return event(text).map_or_else(comment, PrintedLine::Event);
+            }
+            Some(b'=') if text.starts_with(b"=>") => {
+                return event(text).map_or(PrintedLine::Silent, PrintedLine::Event);
+            }
             _ => {}
         }
         if let Some(event) = event(text) {

@@ -101,6 +101,18 @@ fn fields_are_those_of_each_dialect() {
     ] {
         assert_eq!(fields::of_known(switch, text.as_bytes()).as_deref(), Some(&expected[..]), "{text}");
     }
+    for (prev, next) in [("=a", ">b"), ("==>", "=> x"), (">", "=")] {
+        let text = format!(
+            "prev_comm={prev} prev_pid=7 prev_prio=120 prev_state=S ==> next_comm={next} next_pid=8 next_prio=9"
+        );
+        let found = fields::of_known(switch, text.as_bytes()).expect("all fields");
+        let names = (FieldValue::Text(prev.as_bytes()), FieldValue::Text(next.as_bytes()));
+        assert_eq!(
+            (found[0].clone(), found[4].clone(), found[3].clone()),
+            (names.0, names.1, FieldValue::Number(1)),
+            "{text}"
+        );
+    }
     let mut of_plugin = expected;
     of_plugin[3] = FieldValue::Number(2);
     let text = b"a b:1 [2]:7 [120] D ==> swapper/1:0 [120]";
@@ -121,7 +133,10 @@ fn fields_are_those_of_each_dialect() {
         ("comm=a pid=x prio=120 target_cpu=001", None),
         ("comm= pid=5 prio=-1 target_cpu=001 success=1", Some(("", 5, -1, 1))),
         ("comm=a=b pid=5 prio=120 success=1 target_cpu=001", Some(("a=b", 5, 120, 1))),
-        ("pid=5 comm==> a prio=120 target_cpu=001", None),
+        ("pid=5 comm==> a prio=120 target_cpu=001", Some(("=> a", 5, 120, 1))),
+        ("comm=> a pid=5 prio=120 target_cpu=001", Some(("> a", 5, 120, 1))),
+        ("comm== pid=5 prio=120 target_cpu=001", Some(("=", 5, 120, 1))),
+        ("comm===> pid=5 prio=120 target_cpu=001", Some(("==>", 5, 120, 1))),
         ("xcomm=a pid=5 prio=120 target_cpu=001", Some(("", 5, 120, 1))),
     ];
     let waking = fields::known(Tracepoint::Waking).unwrap();
@@ -136,6 +151,20 @@ fn fields_are_those_of_each_dialect() {
     let expected: [(&[u8], &[u8]); 4] = [(b"fn", b"0x12"), (b"name", b"a b c==d"), (b"last", b""), (b"e", b"5")];
     assert_eq!(pairs, expected);
     assert_eq!((fields::decimal(b"-5"), fields::decimal(b"0x10"), fields::decimal(b"5x")), (Some(-5), Some(16), None));
+}
+
+#[test]
+fn names_of_tasks_begin_as_other_lines_do() {
+    for name in ["=>x", "#x", "# y", "=> z"] {
+        let line =
+            format!("  {name}-1  [000] d..2. 5.000001: sched_waking: comm={name} pid=2 prio=120 target_cpu=000\n");
+        let trace = read(&line);
+        let named = |event: &SchedEvent| matches!(event.kind, EventKind::Waking { task, .. } if &*task.comm.to_string() == name);
+        assert!(events(&trace).iter().any(named), "{name}");
+    }
+    // A stack's lines and comments have no event.
+    let text = "# tracer: nop\n  a-1  [000] d..2. 5.000001: sched_waking: comm=b pid=2 prio=120 target_cpu=000\n => f+0x1/0x2 [ext4]\n";
+    assert_eq!(events(&read(text)).len(), 1);
 }
 
 #[test]

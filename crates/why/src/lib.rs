@@ -11,8 +11,7 @@
 //! use workcons::Options;
 //!
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
-//! let events = testkit::a_wait_beside_an_idle_cpu();
-//! let options = Options::default();
+//! let (events, options) = (testkit::a_wait_beside_an_idle_cpu(), Options::default());
 //! let outcome = Pass::over(events.as_slice()).run(|| Why::new(&options)).unwrap_or_else(|never| match never {});
 //! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
 //! ```
@@ -62,7 +61,6 @@ pub use longest::Longest;
 pub use metrics::metrics;
 pub use missed::{GateRow, GatedOutcome, Missed, MissedRow, OutcomeRow};
 pub use nearest::Nearest;
-pub use not_running::NotRunning;
 pub use over_time::{Layer, OverTime};
 pub use question::WhyQuestion;
 pub use report::{Rows, WhyReport, WhyRow};

@@ -9,15 +9,15 @@ use workcons::Options;
 /// The parts of the waiting and of the idling in violation for which the host kept the vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NotRunning {
+pub(crate) struct NotRunning {
     /// The part of the waiting on CPUs whose vCPU was kept, in task·nanoseconds: the running task there did not run either.
-    pub waiting_ns: Dur,
+    pub(crate) waiting_ns: Dur,
     /// The part of the waiting on CPUs whose vCPU the host's recording does not show, in task·nanoseconds.
-    pub waiting_unknown_ns: Dur,
+    pub(crate) waiting_unknown_ns: Dur,
     /// The part of the idling of CPUs whose vCPU was kept, in CPU·nanoseconds: they could have run no task.
-    pub idling_ns: Dur,
+    pub(crate) idling_ns: Dur,
     /// The part of the idling of CPUs whose vCPU the host's recording does not show, in CPU·nanoseconds.
-    pub idling_unknown_ns: Dur,
+    pub(crate) idling_unknown_ns: Dur,
 }
 
 /// The analysis of vCPUs that were kept from running while work conservation was violated.

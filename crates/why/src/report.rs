@@ -111,7 +111,7 @@ pub struct WhyReport {
     pub barred: Option<Vec<BarredRow>>,
     /// The parts of the sums for which the host kept the vCPUs of this guest from running; absent unless `--host` names its recording.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub vcpu_not_running: Option<NotRunning>,
+    pub(crate) vcpu_not_running: Option<NotRunning>,
     /// The queued time of the chosen tasks by kind, in nanoseconds; of all tasks where none are chosen; absent where there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<sched::QueuedTimes>,

@@ -33,11 +33,11 @@ pub struct TraceInfo {
     pub guest: bool,
     /// The number that the recordings of a host and of its guests call this one by.
     pub trace_id: Option<u64>,
-    /// Of a guest's file: the trace id of the host's recording; `None` if the option cannot be read.
+    /// The trace id of the host's recording, in a guest's file; `None` if the option cannot be read.
     pub host_id: Option<u64>,
-    /// Of a guest's file: the number of CPUs whose times can be given in the host's.
+    /// The number of CPUs of a guest's file whose times can be given in the host's.
     pub shifted_cpus: usize,
-    /// Of a host's file: its guests.
+    /// The guests of a host's file.
     pub guests: Vec<Guest>,
     /// The times of a guest's file are given in the host's time.
     pub host_time: bool,

@@ -3,9 +3,9 @@
 mod guest;
 
 use anyhow::Result;
-use guest::InGuest;
+use guest::HostAndGuest;
 use machine::Machine;
-use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Guest, Trace};
+use parse::{BufferInfo, ClockKind, CpuEventCounts, EventCount, FileIssue, Trace};
 use question::{Answers, Subcommand};
 use sched::event::CleanText;
 use sched::nouns::noun;
@@ -15,7 +15,6 @@ use serde::Serialize;
 use session::args::{HostArgs, ReadArgs, name_of, shell_word};
 use session::formats::{Formats, OutputArgs, OutputName, Renderings};
 use session::heading::places;
-use session::host::Vcpus;
 use session::warnings::grouped;
 use session::{progress, warnings};
 use std::cmp::Reverse;
@@ -87,15 +86,9 @@ pub(crate) struct Report {
     /// The machine file beside the trace; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<MachineFile>,
-    /// Whether it was recorded in a guest together with its host (trace-cmd record -A); absent if not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    in_guest: Option<InGuest>,
-    /// The guests that were recorded together with this host; absent without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    guests: Vec<Guest>,
-    /// The vCPUs of this guest, by the recording of its host; absent unless asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<Vcpus>,
+    /// The facts about a host and its guests.
+    #[serde(flatten)]
+    pair: HostAndGuest,
     /// The CPUs of the machine.
     cpus: Cpus,
     /// The CPUs without any event.
@@ -271,7 +264,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let trace = read.open(&args.trace)?;
     let mut report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
     if let (Some(host), Some((start, end))) = (host, report.start_ns.zip(report.end_ns)) {
-        report.host = Some(host.vcpus(&trace, start, end)?);
+        report.pair.host = Some(host.vcpus(&trace, start, end)?);
     }
     args.output.give(
         &OutputName::whole(&args.trace),
@@ -322,9 +315,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
         part: trace.past().map(|past| PartOf::of(past)),
         machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
-        in_guest: InGuest::of(&info),
-        guests: info.guests.clone(),
-        host: None,
+        pair: HostAndGuest::of(&info),
         cpus: Cpus {
             recorded: Some(info.cpus).filter(|cpus| *cpus > 0),
             observed: observed.len(),
@@ -619,8 +610,8 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         }
     };
     line("lost", lost);
-    guest::lines_of(&mut line, r.in_guest.as_ref(), &r.guests);
-    if let Some(host) = &r.host {
+    guest::lines_of(&mut line, &r.pair);
+    if let Some(host) = &r.pair.host {
         guest::vcpu_rows(out, host);
     }
 }

@@ -35,7 +35,7 @@ pub struct Vcpus {
     pub times: VcpuTimes,
     /// The vCPUs with a thread, by number.
     pub vcpus: Vec<VcpuThread>,
-    /// What the two recordings lack, as sentences.
+    /// The facts that the two recordings lack, as sentences.
     pub missing: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ impl Host {
         Ok(Vcpus { recording: self.name.clone(), guest: self.guest.name.clone(), times, vcpus, missing })
     }
 
-    /// What the two recordings lack, as sentences.
+    /// The facts that the two recordings lack, as sentences.
     fn missing(&self, guest: &Trace, vcpus: &[VcpuThread], asked: (Ts, Ts), host: (Ts, Ts)) -> Vec<String> {
         let mut missing = Vec::new();
         let list = |cpus: Vec<Cpu>| (!cpus.is_empty()).then(|| format_cpu_list(&cpus));

@@ -56,12 +56,12 @@ pub struct VcpuThread {
     pub times: VcpuTimes,
     /// The stretches for which the host kept it, or its state is unknown, in the order of time.
     #[serde(skip)]
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<VcpuStretch>,
 }
 
 /// A stretch of a vCPU, on the host's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct VcpuStretch {
     /// The start of the stretch.
     pub from: Ts,
     /// The end of the stretch.
@@ -93,7 +93,7 @@ impl VcpuThread {
 #[derive(Debug)]
 pub struct VcpuThreads {
     of: SeededMap<Pid, Vec<usize>>,
-    threads: Vec<Followed>,
+    threads: Vec<FollowedThread>,
     from: Ts,
     to: Ts,
     stretches: usize,
@@ -102,7 +102,7 @@ pub struct VcpuThreads {
 
 /// A thread, as far as it was followed.
 #[derive(Debug)]
-struct Followed {
+struct FollowedThread {
     thread: VcpuThread,
     /// The instant up to which its state has been seen.
     until: Ts,
@@ -117,13 +117,13 @@ impl VcpuThreads {
         for (place, vcpu) in vcpus.iter().enumerate() {
             of.entry(vcpu.pid).or_default().push(place);
         }
-        let follow = |vcpu: &Vcpu| Followed { thread: VcpuThread::new(vcpu), until: from, has_ended: false };
+        let follow = |vcpu: &Vcpu| FollowedThread { thread: VcpuThread::new(vcpu), until: from, has_ended: false };
         let threads = vcpus.iter().map(follow).collect();
         VcpuThreads { of, threads, from, to, stretches: 0, most: MOST_STRETCHES }
     }
 }
 
-impl Followed {
+impl FollowedThread {
     /// Adds the state of the thread up to an instant; returns the number of new stretches.
     fn add(&mut self, state: TaskState, to: Ts) -> usize {
         let from = self.until;
@@ -157,7 +157,7 @@ impl Followed {
                 0
             }
             _ => {
-                self.thread.stretches.push(Stretch { from, to, is_unknown });
+                self.thread.stretches.push(VcpuStretch { from, to, is_unknown });
                 1
             }
         }
@@ -244,8 +244,8 @@ mod tests {
     #[test]
     fn the_host_keeps_a_vcpu_while_its_thread_waits() {
         let threads = follow(&events(), 0, 600);
-        let kept = |from, to| Stretch { from: Ts(from), to: Ts(to), is_unknown: false };
-        let unknown = |from, to| Stretch { from: Ts(from), to: Ts(to), is_unknown: true };
+        let kept = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: false };
+        let unknown = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: true };
         assert_eq!(threads[0].stretches, [unknown(0, 100), kept(100, 150), kept(300, 340), kept(500, 505)]);
         assert_eq!(threads[0].times, VcpuTimes { ran_ns: 150 + 60 + 95, halted_ns: 100, kept_ns: 95, unknown_ns: 100 });
         assert_eq!(threads[0].command, Comm::new(b"CPU 0/KVM"));
@@ -257,7 +257,7 @@ mod tests {
     fn losses_and_ends_are_unknown() {
         let mut events = events();
         events.insert(5, event(320, 9, EventKind::Lost { count: None }));
-        let unknown = |from, to| Stretch { from: Ts(from), to: Ts(to), is_unknown: true };
+        let unknown = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: true };
         let found = follow(&events, 200, 600).remove(0);
         // From the last event before the loss until the switch in.
         assert_eq!(found.stretches[0], unknown(300, 340));

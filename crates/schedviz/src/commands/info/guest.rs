@@ -12,7 +12,7 @@ use timeline::text::lines;
 /// The facts about a recording that was made in a guest together with its host.
 #[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub(super) struct InGuest {
+struct InGuest {
     /// The trace id of the recording; null if the file does not have it.
     trace_id: Option<u64>,
     /// The trace id of the host's recording; null if the file does not have it.
@@ -24,7 +24,7 @@ pub(super) struct InGuest {
 }
 
 impl InGuest {
-    pub(super) fn of(info: &TraceInfo) -> Option<InGuest> {
+    fn of(info: &TraceInfo) -> Option<InGuest> {
         let facts = InGuest {
             trace_id: info.trace_id,
             host_trace_id: info.host_id,
@@ -35,16 +35,37 @@ impl InGuest {
     }
 }
 
+/// The facts about a host and its guests.
+#[derive(Serialize)]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub(super) struct HostAndGuest {
+    /// Whether it was recorded in a guest together with its host (trace-cmd record -A); absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_guest: Option<InGuest>,
+    /// The guests that were recorded together with this host; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guests: Vec<Guest>,
+    /// The vCPUs of this guest, by the recording of its host; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) host: Option<Vcpus>,
+}
+
+impl HostAndGuest {
+    pub(super) fn of(info: &TraceInfo) -> HostAndGuest {
+        HostAndGuest { in_guest: InGuest::of(info), guests: info.guests.clone(), host: None }
+    }
+}
+
 /// Gives the lines about the host of a guest's recording, and about the guests of a host's.
-pub(super) fn lines_of(line: &mut impl FnMut(&str, String), in_guest: Option<&InGuest>, guests: &[Guest]) {
-    if let Some(guest) = in_guest {
+pub(super) fn lines_of(line: &mut impl FnMut(&str, String), pair: &HostAndGuest) {
+    if let Some(guest) = &pair.in_guest {
         let times = if guest.is_in_host_time { "the host's" } else { "the guest's own (the host's with --host-time)" };
         let host = guest
             .host_trace_id
             .map_or_else(String::new, |id| format!(", with the host's of trace id {}", trace_id(id)));
         line("guest", format!("recorded in a guest{host}; times are {times}"));
     }
-    for guest in guests {
+    for guest in &pair.guests {
         let number = guest.vcpus.len();
         let id = trace_id(guest.trace_id);
         line("guest", format!("{}: {number} {} by their threads, trace id {id}", guest.name, noun(number, "vCPU")));
