@@ -107,11 +107,7 @@ fn fields_are_those_of_each_dialect() {
         );
         let found = fields::of_known(switch, text.as_bytes()).expect("all fields");
         let names = (FieldValue::Text(prev.as_bytes()), FieldValue::Text(next.as_bytes()));
-        assert_eq!(
-            (found[0].clone(), found[4].clone(), found[3].clone()),
-            (names.0, names.1, FieldValue::Number(1)),
-            "{text}"
-        );
+        assert_eq!((found[0], found[4], found[3]), (names.0, names.1, FieldValue::Number(1)), "{text}");
     }
     let mut of_plugin = expected;
     of_plugin[3] = FieldValue::Number(2);

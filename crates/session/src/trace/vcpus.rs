@@ -218,7 +218,7 @@ mod tests {
     const SLEEPS: PrevState = PrevState::asleep(1);
 
     /// vCPU 0 is thread 7, vCPU 1 thread 8, which has no event. By hand: 7 is woken at 100 behind task 9, runs at 150, is preempted at 300,
-    /// runs at 340, halts at 400, is woken at 500 on an idle CPU and runs at 505 to the end.
+    /// runs at 340, halts at 400, is woken at 500 on an idle CPU and runs at 505. The recording lasts from 50 to 505.
     fn events() -> Vec<SchedEvent> {
         vec![
             switch(50, 0, PrevState::RUNNABLE, 9),
@@ -246,11 +246,14 @@ mod tests {
         let threads = follow(&events(), 0, 600);
         let kept = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: false };
         let unknown = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: true };
-        assert_eq!(threads[0].stretches, [unknown(0, 100), kept(100, 150), kept(300, 340), kept(500, 505)]);
-        assert_eq!(threads[0].times, VcpuTimes { ran_ns: 150 + 60 + 95, halted_ns: 100, kept_ns: 95, unknown_ns: 100 });
+        assert_eq!(
+            threads[0].stretches,
+            [unknown(0, 50), kept(100, 150), kept(300, 340), kept(500, 505), unknown(505, 600)]
+        );
+        assert_eq!(threads[0].times, VcpuTimes { ran_ns: 210, halted_ns: 150, kept_ns: 95, unknown_ns: 145 });
         assert_eq!(threads[0].command, Comm::new(b"CPU 0/KVM"));
         assert_eq!((threads[1].times.unknown_ns, threads[1].stretches.as_slice()), (600, &[unknown(0, 600)][..]));
-        assert_eq!((threads[0].within(Ts(120), Ts(310)), threads[0].within(Ts(90), Ts(100))), ((40, 0), (0, 10)));
+        assert_eq!((threads[0].within(Ts(120), Ts(310)), threads[0].within(Ts(40), Ts(100))), ((40, 0), (0, 10)));
     }
 
     #[test]
@@ -260,8 +263,8 @@ mod tests {
         let unknown = |from, to| VcpuStretch { from: Ts(from), to: Ts(to), is_unknown: true };
         let found = follow(&events, 200, 600).remove(0);
         // From the last event before the loss until the switch in.
-        assert_eq!(found.stretches[0], unknown(300, 340));
-        assert_eq!(found.times, VcpuTimes { ran_ns: 100 + 60 + 95, halted_ns: 100, kept_ns: 5, unknown_ns: 40 });
+        assert_eq!(found.stretches[1], unknown(320, 340));
+        assert_eq!(found.times, VcpuTimes { ran_ns: 160, halted_ns: 100, kept_ns: 25, unknown_ns: 20 + 95 });
         // A thread that exits is followed no further.
         events.truncate(5);
         events.push(event(340, 9, EventKind::Exit { pid: Pid(9) }));
