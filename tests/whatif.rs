@@ -154,11 +154,11 @@ fn new_idle_balancing_succeeds_no_more_often_than_in_the_trace() {
         let [[near, near_of], [far, far_of]] = ["near", "far"].map(|distance| rates(&trace, distance));
         let does_show = near + far >= 10.0;
         shown[usize::from(does_show)] = true;
-        let elapsed = &trace["runs"][0]["rows"][0]["elapsed_ns"];
+        let violation = &trace["runs"][0]["rows"][0]["violation_ns"];
         if !does_show {
-            let truth = trace["runs"][0]["recorded"]["elapsed_ns"].as_f64().expect("a length");
-            let [low, high] = ["low", "high"].map(|end| elapsed[end].as_f64().expect("a length"));
-            assert!(low <= truth && truth <= high, "{name}: {elapsed}");
+            let truth = trace["runs"][0]["recorded"]["violation_ns"].as_f64().expect("a length");
+            let [low, high] = ["low", "high"].map(|end| violation[end].as_f64().expect("a length"));
+            assert!(low <= truth && truth <= high, "{name}: {violation}");
         }
         for (distance, pulls, chances) in [("near", near, near_of), ("far", far, far_of)] {
             let [simulated, of] = rates(&again, distance);
