@@ -347,3 +347,19 @@ fn the_path_knows_the_cpus_that_its_tasks_may_use() {
     let [idle, forbidden] = both();
     assert!(idle < 50_000_000 && forbidden > 100_000_000, "{idle} {forbidden}");
 }
+
+/// The series that `steal=` follows is off on machines with many nodes.
+#[test]
+fn stealing_is_said_to_be_off_on_a_machine_of_many_nodes() {
+    let folder = scratch("whatif-nodes");
+    let says = [2, 4].map(|nodes| {
+        let topology = folder.join("cpus.txt");
+        let rows: String = (0..8).map(|cpu| format!("cpu{cpu} core={cpu} node={}\n", cpu % nodes)).collect();
+        std::fs::write(&topology, rows).expect("written");
+        let topology = topology.to_str().expect("a path");
+        let printed = text(&[&path("hackbench.dat"), "--under", "steal=node", "--topology", topology]);
+        assert!(printed.contains("steal=node"), "{printed}");
+        printed.contains("sched_steal_node_limit")
+    });
+    assert_eq!(says, [false, true]);
+}

@@ -58,6 +58,9 @@ pub(crate) struct WhatifRun {
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<warnings::Row<'static>>"))]
     pub(crate) trust: Diagnostics,
+    /// The number of NUMA nodes, as far as the topology has them.
+    #[serde(skip)]
+    pub(crate) nodes: usize,
     /// The first and last instant of the recording, which no other recording shares, under whatever name.
     #[serde(skip)]
     pub(crate) recording: Option<(Ts, Ts)>,

@@ -156,6 +156,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -
         measured_costs: [is_measured(0), is_measured(1)],
         without: without(args, session, &model)?,
         trust: outcome.diagnostics,
+        nodes: session.topology.nodes(),
         recording: session.recording(),
     };
     Ok((run, model, options.costs))

@@ -58,6 +58,7 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     if calibration.is_predictable {
         table(out, &prediction.rows);
         ideal_text(out, &prediction.rows);
+        nodes_text(out, run);
     }
     without_text(out, &run.without);
     notes(out, run);
@@ -330,6 +331,22 @@ fn ideal_text(out: &mut String, rows: &[PolicyRow]) {
         paragraph(out, 0, 2, &why);
     }
 }
+
+/// Says that the patches would not steal on this machine, where it has too many nodes for them.
+fn nodes_text(out: &mut String, run: &WhatifRun) {
+    let steals = |row: &PolicyRow| row.policy.starts_with("steal=") && row.policy != "steal=none";
+    if run.nodes > STEAL_NODE_LIMIT && run.prediction.rows.iter().any(steals) {
+        let text = format!(
+            "The patches leave stealing off on a machine with more than {STEAL_NODE_LIMIT} nodes, and this one has {}: steal= is what they would do with \
+             a higher limit (sched_steal_node_limit).",
+            run.nodes
+        );
+        paragraph(out, 0, 2, &text);
+    }
+}
+
+/// The number of nodes beyond which the patches that steal are off, unless the kernel's command line has another one (`sched_steal_node_limit`).
+const STEAL_NODE_LIMIT: usize = 2;
 
 fn without_text(out: &mut String, curves: &[CauseCurve]) {
     let Some(first) = curves.first() else { return };

@@ -193,6 +193,14 @@ impl Topology {
         }
     }
 
+    /// The number of NUMA nodes whose CPUs are known.
+    pub fn nodes(&self) -> usize {
+        let mut nodes: Vec<u32> = self.cpus().filter_map(|cpu| self.place(cpu)?.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.len()
+    }
+
     /// The distance between two CPUs; `None` if the location of one of them is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
         Some(self.place(a)?.distance(self.place(b)?))
