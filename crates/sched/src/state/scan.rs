@@ -450,7 +450,9 @@ impl SchedState {
             if let (Before::Undecided(Some(orig)), Some(at)) = (first.before, first.moved)
                 && self.task_of(*pid).is_some_and(|task| task.state == TaskState::Waiting(orig))
             {
-                joiners.push(Joiner { cpu: scan.undecided(*pid)?, at, pid: *pid, moved: true });
+                // The CPU may be one that no event has shown.
+                let cpu = scan.undecided(*pid).filter(|cpu| cpu.index() < self.cpus.len())?;
+                joiners.push(Joiner { cpu, at, pid: *pid, moved: true });
             }
         }
         if joiners.len() > woken {

@@ -206,6 +206,10 @@ fn contradictions_are_left_to_the_walk() {
         let mut machine = Machine::new(seed + 1_000);
         for _ in 0..30 {
             let at = machine.below(events.len() - 1);
+            if let (EventKind::Migrate { dest, .. }, 0) = (&mut events[at].kind, machine.below(2)) {
+                // A CPU that no event has shown.
+                *dest = Cpu(CPUS + machine.below(2) as u32);
+            }
             match machine.below(4) {
                 0 => drop(events.remove(at)),
                 1 => events.insert(at, SchedEvent { kind: EventKind::Lost { count: None }, ..events[at] }),
