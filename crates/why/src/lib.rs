@@ -11,7 +11,8 @@
 //! use workcons::Options;
 //!
 //! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
-//! let (events, options) = (testkit::a_wait_beside_an_idle_cpu(), Options::default());
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::default();
 //! let outcome = Pass::over(events.as_slice()).run(|| Why::new(&options)).unwrap_or_else(|never| match never {});
 //! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
 //! ```
@@ -164,15 +165,6 @@ impl<'o> Why<'o> {
         self
     }
 
-    /// Lists the cases that are complete by now.
-    fn list(&mut self) {
-        if let Some(cases) = self.listing.filter(|_| self.log.is_none()) {
-            let cpus = &self.options.cpus;
-            self.waits.drain(|part| cases.wait(&part, cpus));
-            self.stretches.drain(|part| cases.stretch(&part, cpus));
-        }
-    }
-
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuTrack {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, CpuTrack::default());
@@ -315,15 +307,6 @@ impl<'o> Why<'o> {
         match wait.is_earlier {
             true => self.leave_wait(id, violated, end, (pid, command), now),
             false => self.count_wait(id, (&wait, violated), end, (pid, command), now, None),
-        }
-    }
-
-    /// Lists a wait that is in no sum, if waits are listed.
-    fn list_uncounted(&mut self, wait: &Wait, end: (WaitEnd, Option<MoveKey>), (pid, command): (Pid, Comm), now: Ts) {
-        if self.listing.is_some() {
-            let (start, cpu) = (wait.start, wait.cpu);
-            let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
-            self.waits.take(CategorizedCase { origin: wait.origin, end, case });
         }
     }
 

@@ -1,8 +1,10 @@
 //! Waits and idle stretches one by one.
 
+use crate::Why;
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
-use crate::ledger::CategorizedCase;
+use crate::ledger::{Case, CategorizedCase, MoveKey};
 use crate::nearest::Nearest;
+use crate::wait::Wait;
 use sched::{Cause, ChosenCpus, Comm, Cpu, Pid, Ts};
 
 /// A wait or an idle stretch with its categories.
@@ -67,6 +69,32 @@ impl Cases<'_> {
     pub(crate) fn stretch(&self, part: &CategorizedCase<IdleOrigin, IdleEnd>, cpus: &ChosenCpus) {
         if cpus.has(part.case.cpu) {
             (self.stretch)(&ListedCase::of(part));
+        }
+    }
+}
+
+impl Why<'_> {
+    /// Lists the cases that are complete by now.
+    pub(crate) fn list(&mut self) {
+        if let Some(cases) = self.listing.filter(|_| self.log.is_none()) {
+            let cpus = &self.options.cpus;
+            self.waits.drain(|part| cases.wait(&part, cpus));
+            self.stretches.drain(|part| cases.stretch(&part, cpus));
+        }
+    }
+
+    /// Lists a wait that is in no sum, if waits are listed.
+    pub(crate) fn list_uncounted(
+        &mut self,
+        wait: &Wait,
+        end: (WaitEnd, Option<MoveKey>),
+        (pid, command): (Pid, Comm),
+        now: Ts,
+    ) {
+        if self.listing.is_some() {
+            let (start, cpu) = (wait.start, wait.cpu);
+            let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
+            self.waits.take(CategorizedCase { origin: wait.origin, end, case });
         }
     }
 }

@@ -336,11 +336,6 @@ impl Fold<()> {
         self.inside && self.moves.is_none() && self.state.can_be_scanned()
     }
 
-    /// The state here without its tasks, for a scan.
-    pub(super) fn unknown(&self) -> SchedState {
-        self.state.unknown()
-    }
-
     /// Whether all these events are inside the window, as far as its end decides it.
     pub(super) fn has_inside(&self, events: &[SchedEvent]) -> bool {
         events.last().is_none_or(|last| match self.end {

@@ -31,7 +31,7 @@ pub struct Pieces {
     /// The number of events of a piece, at least 1. Where the state takes more room than that many events, pieces are
     /// longer, so that the copies of it take no more time than the events.
     pub events: usize,
-    /// The number of threads that follow pieces beside the one that moves the state, at least 1.
+    /// The number of threads that follow pieces beside the scout, at least 1.
     pub workers: usize,
     /// Whether the workers scan the pieces first, so that no thread moves the state over all events.
     pub scans: bool,

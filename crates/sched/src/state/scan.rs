@@ -61,7 +61,7 @@ enum Turnover {
         before: Comm,
     },
     /// A record of a probe that changes no task, no CPU and no queue.
-    Probe(Probe, SchedEvent),
+    Record(SchedEvent),
 }
 
 /// The entries of interrupt handlers of a CPU, less the exits.
@@ -189,7 +189,7 @@ impl Scan {
             }
             EventKind::Probe { probe, .. } => match probe {
                 Probe::Allows(..) | Probe::Joins { .. } => {
-                    self.turnover.push(Turnover::Probe(probe, *event));
+                    self.turnover.push(Turnover::Record(*event));
                 }
                 Probe::Throttles(_)
                 | Probe::Unthrottles(_)
@@ -425,7 +425,7 @@ impl SchedState {
         };
         let mut gone = SeededSet::<Pid>::default();
         let fits_turnover = |change: &Turnover| match change {
-            Turnover::Fork { .. } | Turnover::Meeting(..) | Turnover::Probe(..) => true,
+            Turnover::Fork { .. } | Turnover::Meeting(..) | Turnover::Record(_) => true,
             Turnover::Exec { .. } | Turnover::Rename { .. } => true,
             Turnover::Birth(task, _) => gone.contains(&task.pid) || self.tasks.find(task.pid).is_none(),
             Turnover::Death(pid) => {
@@ -479,7 +479,11 @@ impl SchedState {
                 self.relate(pid);
             }
             Turnover::Rename { pid, before } => self.lineage.rename(pid, before),
-            Turnover::Probe(probe, event) => self.follow_probe(&probe, &event),
+            Turnover::Record(event) => {
+                if let EventKind::Probe { probe, .. } = &event.kind {
+                    self.follow_probe(probe, &event);
+                }
+            }
             Turnover::Birth(task, at) => {
                 if let Some(slot) = self.birth(task, TaskState::Unknown, at) {
                     self.tasks.entry(slot).born = Some(at);

@@ -185,7 +185,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             }
             PieceInHand::Scanned if self.fold.has_inside(&events) => {
                 self.scans.open += 1;
-                let unknown = self.fold.unknown();
+                let unknown = self.fold.state.unknown();
                 self.send(Job::Scan(Box::new(UnknownPiece { number, unknown, events })))
             }
             PieceInHand::Scanned => {
