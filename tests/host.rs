@@ -218,6 +218,8 @@ fn kept_vcpus_explain_the_guest() {
     assert_eq!((&path["running_ns"], &path["queued_ns"]), (&4_100_000.into(), &0.into()));
     let text = with_host(&folder, "path", &["--pid", "12"]);
     assert!(text.contains("vCPU not running") && text.contains("queued in the guest"), "{text}");
+    let (table, longest) = (text.find("vCPU not running"), text.find("longest queued segments"));
+    assert!(table < longest && text.find("Next:") > longest, "the next step comes last: {text}");
     // A host that keeps both all the while explains all of both sums.
     let mut events = vec![switch(-10, 0, 0, RUNS, 100), switch(-10, 1, 0, RUNS, 101)];
     events.extend([switch(-5, 0, 100, RUNS, 200), switch(-5, 1, 101, RUNS, 201)]);

@@ -67,7 +67,7 @@ impl Question for PathQuestion {
                     let section = ReportSection {
                         title: "The critical path".to_owned(),
                         figures: path.task.map(figure).into_iter().collect(),
-                        text: crate::text(&path, None, &session.drawable, 10) + &stacks::text(&sleeping_at, 10),
+                        text: crate::text(&path, None, &session.drawable, 10, &stacks::text(&sleeping_at, 10)),
                         json: page.json(&Report {
                             schema: SCHEMA,
                             path: &path,
@@ -184,9 +184,9 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let text = || match args.segments {
         Some(most) => crate::text::segments_with_stacks(&path, session.start, most, &stacks),
         None => {
-            let text = crate::text(&path, by_group.as_ref(), &session.drawable, args.rows);
             let on_vcpus = not_running.map_or_else(String::new, |(sums, vcpus)| sums.text(&path, vcpus));
-            session.with_application(text) + &on_vcpus + &stacks::text(&sleeping_at, args.rows)
+            let further = on_vcpus + &stacks::text(&sleeping_at, args.rows);
+            session.with_application(crate::text(&path, by_group.as_ref(), &session.drawable, args.rows, &further))
         }
     };
     let figure = |sheet: &Sheet| {

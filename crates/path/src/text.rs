@@ -134,7 +134,8 @@ fn put_sleeps(out: &mut String, path: &Path, most: usize) {
 }
 
 /// The report of one trace, with the path by groups of tasks, where that is asked for. `most`: the maximum number of rows of each table.
-pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize) -> String {
+/// `further`: more tables of the same path, which stand before the list of the longest queued segments.
+pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize, further: &str) -> String {
     let mut out = String::new();
     let Some(task) = path.task else {
         return format!("{trace}: no such task in the window: there is no path\n");
@@ -249,6 +250,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     more(&mut out, path.cpus.len());
     put_sleeps(&mut out, path, most);
     put_behind(&mut out, path, most);
+    out.push_str(further);
     if !path.longest_queued.is_empty() {
         out.push_str("\nlongest queued segments:\n");
     }

@@ -15,7 +15,7 @@
 //! | `followed` | the sets, changed by the events that a state has applied |
 //! | `watch` | whether there is a violation, at the lowest cost |
 //!
-//! An analysis that lists or integrates the violation follows `FollowedSets`; one that follows each wait by itself
+//! An analysis that lists or integrates the violation follows [`FollowedSets`]; one that follows each wait by itself
 //! changes [`Sets`]; one that needs only the answer at an instant asks a [`Watch`].
 
 mod followed;
@@ -29,6 +29,7 @@ mod sums;
 mod watch;
 mod ways;
 
+pub use followed::FollowedSets;
 pub use membership::Membership;
 pub use reach::{Pairs, Reach};
 pub use sets::{SetChange, Sets};
@@ -36,6 +37,5 @@ pub use steps::{ViolationSteps, is_violated_in};
 pub use watch::{SelectedWatch, Watch};
 pub use ways::ALL;
 
-pub(crate) use followed::FollowedSets;
 pub(crate) use sets::Situation;
 pub(crate) use ways::WAYS;

@@ -3,6 +3,7 @@
 use crate::bytes::{Bytes, Eof};
 use crate::limits;
 use sched::event::CleanText;
+use sched::seeded::SeededSet;
 use sched::{Cpu, Pid};
 use serde::Serialize;
 
@@ -36,7 +37,7 @@ impl Guest {
         let name = CleanText::of_bytes(name.get(..limits::NAME).unwrap_or(name));
         let trace_id = payload.u64()?;
         let count = payload.u32()?;
-        let mut vcpus: Vec<Vcpu> = Vec::new();
+        let (mut vcpus, mut known): (Vec<Vcpu>, SeededSet<Cpu>) = Default::default();
         let mut is_whole = true;
         for _ in 0..count {
             let (vcpu, pid) = (Cpu(payload.u32()?), Pid(payload.u32()?.cast_signed()));
@@ -44,11 +45,11 @@ impl Guest {
             if !is_whole {
                 break;
             }
-            if pid.0 > 0 && vcpus.iter().all(|known| known.vcpu != vcpu) {
+            if pid.0 > 0 && known.insert(vcpu) {
                 vcpus.push(Vcpu { vcpu, pid });
             }
         }
-        vcpus.sort_by_key(|known| known.vcpu);
+        vcpus.sort_unstable_by_key(|known| known.vcpu);
         Ok((Guest { name, trace_id, vcpus }, is_whole))
     }
 }

@@ -4,6 +4,8 @@ use parse::Vcpu;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Comm, Cpu, Pid, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The greatest number of stretches that are kept, of all vCPUs together: 24 bytes each.
 const MOST_STRETCHES: usize = 1 << 21;
@@ -85,6 +87,57 @@ impl VcpuThread {
             *(if stretch.is_unknown { &mut unknown } else { &mut kept }) += ns;
         }
         (kept, unknown)
+    }
+}
+
+/// The state of a vCPU, as far as it explains that the guest's CPU did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VcpuState {
+    /// The host did not keep the vCPU: its thread ran or slept.
+    Free,
+    /// The host kept the vCPU from running.
+    Kept,
+    /// The host's recording does not show the state.
+    Unknown,
+}
+
+/// The changes of the states of vCPUs in the order of time, each in logarithmic time by the number of vCPUs. All begin as [`VcpuState::Free`].
+#[derive(Debug)]
+pub struct VcpuChanges<'v> {
+    vcpus: &'v [VcpuThread],
+    /// The next change of each vCPU that has another one: its instant, the place of the vCPU, and twice the place of the stretch, with one
+    /// added at its end.
+    next: BinaryHeap<Reverse<(Ts, usize, usize)>>,
+}
+
+impl<'v> VcpuChanges<'v> {
+    /// Returns the changes of these vCPUs.
+    pub fn new(vcpus: &'v [VcpuThread]) -> VcpuChanges<'v> {
+        let first = |(place, vcpu): (usize, &VcpuThread)| Some(Reverse((vcpu.stretches.first()?.from, place, 0)));
+        VcpuChanges { vcpus, next: vcpus.iter().enumerate().filter_map(first).collect() }
+    }
+
+    /// The instant of the next change.
+    pub fn at(&self) -> Option<Ts> {
+        self.next.peek().map(|Reverse((at, ..))| *at)
+    }
+}
+
+impl Iterator for VcpuChanges<'_> {
+    type Item = (Ts, Cpu, VcpuState);
+
+    fn next(&mut self) -> Option<(Ts, Cpu, VcpuState)> {
+        let Reverse((at, place, nth)) = self.next.pop()?;
+        let VcpuThread { vcpu, stretches, .. } = &self.vcpus[place];
+        let stretch = &stretches[nth / 2];
+        let state = match nth % 2 {
+            0 if stretch.is_unknown => VcpuState::Unknown,
+            0 => VcpuState::Kept,
+            _ => VcpuState::Free,
+        };
+        let next = if nth % 2 == 0 { Some(stretch.to) } else { stretches.get(nth / 2 + 1).map(|later| later.from) };
+        self.next.extend(next.map(|at| Reverse((at, place, nth + 1))));
+        Some((at, *vcpu, state))
     }
 }
 
@@ -254,6 +307,19 @@ mod tests {
         assert_eq!(threads[0].command, Comm::new(b"CPU 0/KVM"));
         assert_eq!((threads[1].times.unknown_ns, threads[1].stretches.as_slice()), (600, &[unknown(0, 600)][..]));
         assert_eq!((threads[0].within(Ts(120), Ts(310)), threads[0].within(Ts(40), Ts(100))), ((40, 0), (0, 10)));
+    }
+
+    #[test]
+    fn the_states_of_vcpus_change_in_the_order_of_time() {
+        let threads = follow(&events(), 0, 600);
+        let changes: Vec<(i64, u32, VcpuState)> =
+            VcpuChanges::new(&threads).map(|(at, cpu, state)| (at.0, cpu.0, state)).collect();
+        use VcpuState::{Free, Kept, Unknown};
+        let of_7 = [(100, Kept), (150, Free), (300, Kept), (340, Free), (500, Kept), (505, Free), (505, Unknown)];
+        let mut by_hand = vec![(0, 0, Unknown), (0, 1, Unknown), (50, 0, Free)];
+        by_hand.extend(of_7.map(|(at, state)| (at, 0, state)));
+        by_hand.extend([(600, 0, Free), (600, 1, Free)]);
+        assert_eq!(changes, by_hand);
     }
 
     #[test]

@@ -8,21 +8,21 @@ use sched::{Cpu, Pid, SchedState, Task, TaskId, Topology};
 /// The sets with the waiters of a state. A caller begins with the queue of each CPU, passes on each event that was applied,
 /// and then settles the CPUs that the event touched.
 #[derive(Clone, Debug)]
-pub(crate) struct FollowedSets {
+pub struct FollowedSets {
     /// The sets; the caller settles the CPUs.
-    pub(crate) sets: Sets,
+    pub sets: Sets,
     queues: CountedQueues,
 }
 
 impl FollowedSets {
     /// Returns empty sets without waiters.
-    pub(crate) fn new(topology: &Topology, affinity: Option<&Affinity>) -> FollowedSets {
+    pub fn new(topology: &Topology, affinity: Option<&Affinity>) -> FollowedSets {
         FollowedSets { sets: Sets::new(topology, affinity), queues: CountedQueues::default() }
     }
 
     /// Begins with the queue of a CPU as it is. `count` has the ways that count a waiter; the affinity is that of
     /// [`FollowedSets::new`].
-    pub(crate) fn begin(
+    pub fn begin(
         &mut self,
         cpu: Cpu,
         state: &SchedState,
@@ -41,12 +41,7 @@ impl FollowedSets {
     /// Brings the waiters up to date with the event that the state applied last. `count` is asked once for each task that
     /// begins to wait.
     #[inline(always)]
-    pub(crate) fn follow(
-        &mut self,
-        state: &SchedState,
-        affinity: Option<&Affinity>,
-        count: impl FnMut(&Task, Cpu) -> Flags,
-    ) {
+    pub fn follow(&mut self, state: &SchedState, affinity: Option<&Affinity>, count: impl FnMut(&Task, Cpu) -> Flags) {
         let FollowedSets { sets, queues } = self;
         queues.follow(state, count, |cpu, flags, by| sets.waiter(cpu, flags, by));
         if let (Some(reach), Some(affinity)) = (sets.reach_mut(), affinity) {
@@ -55,7 +50,7 @@ impl FollowedSets {
     }
 
     /// Takes over the CPUs that a task may use, which a record has shown; returns whether that concerns a waiter.
-    pub(crate) fn renew(&mut self, pid: Pid, affinity: Option<&Affinity>, state: &SchedState) -> bool {
+    pub fn renew(&mut self, pid: Pid, affinity: Option<&Affinity>, state: &SchedState) -> bool {
         match (self.sets.reach_mut(), affinity, state.task_of(pid)) {
             (Some(reach), Some(affinity), Some(task)) => reach.renew(task, affinity, state).is_some(),
             _ => false,

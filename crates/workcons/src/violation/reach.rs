@@ -233,6 +233,19 @@ impl Reach {
         all
     }
 
+    /// The CPUs with waiters that may use an idle CPU, each with their number, in order.
+    pub fn waiters_in_violation(&self, way: usize) -> Vec<(Cpu, u32)> {
+        let mut all: Vec<(Cpu, u32)> = Vec::new();
+        for (cpu, class) in self.violating(way) {
+            let number = self.classes[class].numbers.get(&cpu).map_or(0, |numbers| numbers[way]);
+            match all.last_mut() {
+                Some((last, sum)) if *last == cpu => *sum += number,
+                _ => all.push((cpu, number)),
+            }
+        }
+        all
+    }
+
     /// The idle CPUs that a task may use that is about to wait on a CPU.
     pub fn usable(&self, task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> CpuSet {
         let allowed = affinity.of(task, cpu, state).and_then(|id| affinity.set(id, state));
