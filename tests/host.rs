@@ -2,6 +2,7 @@
 //! that is known: no machine for the tests has both.
 
 use crate::support::{Scratch, schedviz, scratch};
+use crate::view::View;
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::Path;
@@ -219,7 +220,7 @@ fn kept_vcpus_explain_the_guest() {
     let text = with_host(&folder, "path", &["--pid", "12"]);
     assert!(text.contains("vCPU not running") && text.contains("queued in the guest"), "{text}");
     let (table, longest) = (text.find("vCPU not running"), text.find("longest queued segments"));
-    assert!(table < longest && text.find("Next:") > longest, "the next step comes last: {text}");
+    assert!(table < longest && text.find("\nNext, on ") > longest, "the next step comes last: {text}");
     // A host that keeps both all the while explains all of both sums.
     let mut events = vec![switch(-10, 0, 0, RUNS, 100), switch(-10, 1, 0, RUNS, 101)];
     events.extend([switch(-5, 0, 100, RUNS, 200), switch(-5, 1, 101, RUNS, 201)]);
@@ -265,4 +266,85 @@ fn lanes_have_the_time_that_the_host_kept() {
     assert!(!std::fs::read_to_string(&plain).expect("drawn").contains("The host"));
     let refused = schedviz(&["dat2graph", &guest, "--host", &file(&folder, "host.dat"), "--lanes", "core"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("--host is drawn CPU by CPU"), "{}", refused.stderr);
+}
+
+/// The page of the guest, with its host.
+fn page(folder: &Path) -> View {
+    View::with(&[&folder.join("guest.dat")], &["--host", &file(folder, "host.dat")])
+}
+
+/// The names of the intervals of a figure on the page, each with its number and its time in microseconds.
+fn stretches(report: &Value) -> Vec<(&str, u64, u64)> {
+    let of = |interval: &Value| interval["total_ns"].as_u64().expect("a time") / 1_000;
+    let all = report["intervals"].as_array().expect("intervals").iter();
+    all.map(|one| (one["name"].as_str().expect("a name"), one["count"].as_u64().expect("a number"), of(one))).collect()
+}
+
+#[test]
+fn the_page_has_the_time_that_the_host_kept() {
+    let folder = pair("host-view", &host(IDS.0, &VCPUS, &host_events()).build());
+    let view = page(&folder);
+    assert_eq!(view.json("traces.json")["plots"], serde_json::json!(["vCPU not running"]));
+    let head = view.json("t/0/plot/0.json");
+    assert_eq!((&head["by"], &head["host"], &head["grey"]), (&"cpu".into(), &true.into(), &false.into()));
+    assert!(head["about"].as_str().is_some_and(|about| about.contains("host.dat kept the vCPU")), "{head}");
+    let (kept, unknown) = ("the host kept the vCPU", "not in the host's recording");
+    assert_eq!(stretches(&head["report"]), [(kept, 3, 4_100), (unknown, 0, 0)]);
+    // Of two CPUs for 10 ms; of a window from the middle of a stretch to that of another.
+    assert_eq!(head["report"]["intervals"][0]["share_percent"], 20.5);
+    let part = view.json("t/0/plot/0/numbers.json?from=2000000&to=6050000");
+    assert_eq!(stretches(&part), [(kept, 2, 1_050), (unknown, 0, 0)]);
+    let bar = view.json("t/0/plot/0/bar.json?lane=0&depth=0&at=2000000");
+    assert_eq!((&bar["from"], &bar["to"], &bar["pid"]), (&1_000_000.into(), &3_000_000.into(), &Value::Null));
+    assert_eq!((&bar["name"], &bar["label"]), (&kept.into(), &"thread CPU 0/KVM 100 of the host".into()));
+    // The strip of CPU 0 alone, exact where a column is short enough.
+    let block = view.json("t/0/plot/0/24/0.json");
+    let rows = block["rows"].as_array().expect("rows");
+    let class = &head["looks"][0]["class"];
+    let strips: Vec<Value> = [(1_000, 3_000), (6_000, 6_100), (8_000, 10_000)]
+        .map(|(from, to)| serde_json::json!([from * 1_000, to * 1_000, class]))
+        .into();
+    assert_eq!(rows.iter().map(|row| &row["lane"]).collect::<Vec<_>>(), [&head["lanes"][0]["place"]]);
+    assert_eq!(view.json("t/0/plot/0/22/0.json")["rows"][0]["pieces"][0], strips[0]);
+    let drawn: u64 = rows[0]["pieces"].as_array().expect("pieces").iter().map(|piece| kept_of(piece, class)).sum();
+    assert_eq!(drawn, 4_100_000, "{rows:?}");
+}
+
+/// The time of a class in a piece of a block, in nanoseconds.
+fn kept_of(piece: &Value, class: &Value) -> u64 {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    match piece[2].as_array() {
+        Some(shares) => shares.iter().filter(|share| share[0] == *class).map(|share| number(&share[1])).sum(),
+        None if piece[2] == *class => number(&piece[1]) - number(&piece[0]),
+        None => 0,
+    }
+}
+
+#[test]
+fn an_exported_page_has_the_strips_and_what_is_unknown() {
+    let folder = pair("host-export", &host(IDS.0, &VCPUS[..1], &host_events()).build());
+    let to = file(&folder, "page");
+    with_host(&folder, "view", &["--export", &to]);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(Path::new(&to).join(name)).expect(name)).expect("JSON")
+    };
+    let head = read("t/0/plot/0.json");
+    let found = stretches(&head["report"]);
+    assert_eq!(found, [("the host kept the vCPU", 3, 4_100), ("not in the host's recording", 1, 10_000)]);
+    assert!(read("t/0/packs.json")["plot/0"].is_object());
+    // A window adds finer tiles; the numbers are those of all of the trace.
+    let to = file(&folder, "window");
+    with_host(&folder, "view", &["--export", &to, "--min", "2ms", "--max", "3ms"]);
+    let head = std::fs::read(Path::new(&to).join("t/0/plot/0.json")).expect("a head");
+    let head: Value = serde_json::from_slice(&head).expect("JSON");
+    assert_eq!(stretches(&head["report"]), found);
+    for (more, words) in [
+        (["--whatif", "ideal"].as_slice(), "leave --index and --whatif out"),
+        (&["--index", &file(&folder, "index")], "leave --index and --whatif out"),
+        (&[&file(&folder, "host.dat")], "--host needs a single trace"),
+    ] {
+        let refused =
+            schedviz(&[&["view", &file(&folder, "guest.dat"), "--host", &file(&folder, "host.dat")], more].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains(words), "{}", refused.stderr);
+    }
 }

@@ -28,6 +28,8 @@ const SIZES = { row: 13, name: 11, series: 46, title: 13, gap: 6 };
 const [BLANK, UNKNOWN, MIXED] = [0, 1, 65535];
 /** The part of a CPU's lane that bars take, from below. */
 const OVER = 0.6;
+/** The part that a strip along its upper edge takes, as in dat2graph. */
+const EDGE = 0.25;
 
 /** The figures of one trace. */
 export class Plots {
@@ -173,9 +175,9 @@ export class Plots {
       for (const lane of /** @type {Lane[]} */ (head.lanes)) {
         const row = layout.byCpu.get(Number(lane.key));
         if (!row) continue;
-        const [y, height] = [top + row.y - this.trace.scroll, Math.max(1, row.bar * OVER)];
+        const [y, height] = [top + row.y - this.trace.scroll, Math.max(1, row.bar * (head.host ? EDGE : OVER))];
         if (y + row.height < top || y > bottom) continue;
-        const place = { y: y + row.bar - height, height };
+        const place = { y: head.host ? y : y + row.bar - height, height };
         if (!row.members) {
           places.set(lane.place, place);
           continue;
@@ -450,7 +452,7 @@ export class Plots {
 export function barText(trace, bar, value) {
   const [from, to] = [bar.from - trace.zero, bar.to - trace.zero];
   const name = [bar.name, value].filter((part) => part !== null && part !== undefined && part !== "").join(": ");
-  const lines = [name, `${seconds(from, 1)} s to ${seconds(to, 1)} s  ·  ${duration(bar.to - bar.from)}`, `CPU ${bar.cpu}, task ${bar.pid}`];
+  const lines = [name, `${seconds(from, 1)} s to ${seconds(to, 1)} s  ·  ${duration(bar.to - bar.from)}`, bar.pid === null ? `CPU ${bar.cpu}` : `CPU ${bar.cpu}, task ${bar.pid}`];
   if (bar.label !== null) lines.push(bar.label);
   return lines.join("\n");
 }

@@ -11,12 +11,14 @@ mod selection_table;
 mod story;
 mod table_sums;
 mod task_groups;
+mod vcpus;
 
 use crate::{Server, Site, Viewed};
 use anyhow::{Context, Result, bail};
 use question::Subcommand;
-use session::args::{ReadArgs, SymbolArgs, WindowArgs};
+use session::args::{HostArgs, ReadArgs, SymbolArgs, WindowArgs};
 use session::atomic_file::WholeFolder;
+use session::host::Vcpus;
 use session::{Session, progress};
 use std::collections::HashSet;
 use std::io::Write;
@@ -60,6 +62,8 @@ pub struct ViewArgs {
     #[arg(long, value_name = "POLICY", conflicts_with = "index")]
     whatif: Option<PolicyName>,
     #[command(flatten)]
+    host: HostArgs,
+    #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
     symbols: SymbolArgs,
@@ -79,6 +83,7 @@ Examples:
   schedviz view trace.dat --index trace.index
                                              a second time, the page is there at once
   schedviz view trace.dat --plot irq         interrupts over the lanes
+  schedviz view guest.dat --host host.dat    when the host kept each vCPU of a guest
   schedviz view trace.dat --no-open --port 8080
                                              for a machine without a browser:
                                              ssh -L 8080:127.0.0.1:8080";
@@ -114,8 +119,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     let places: Vec<(PathBuf, Option<String>)> =
         args.traces.iter().map(|path| with_view(path)).collect::<Result<_>>()?;
     let view = places.iter().find_map(|(_, view)| view.clone()).unwrap_or_default();
-    let mut sessions: Vec<Session> =
-        places.iter().map(|(path, _)| path).map(|path| judged(path, args)).collect::<Result<_>>()?;
+    let (mut sessions, vcpus) = opened(args, places.iter().map(|(path, _)| path.as_path()))?;
     sessions.iter_mut().try_for_each(|session| args.symbols.give(session))?;
     if let Some(policy) = args.whatif {
         sessions.push(simulated(args, &sessions, policy)?);
@@ -126,7 +130,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     for (session, named) in sessions.iter().flat_map(|session| args.plot.iter().map(move |named| (session, named))) {
         plot::check(session, named).with_context(|| session.name())?;
     }
-    let commands = other::Sessions { all: &sessions, plots: &args.plot };
+    let commands = other::Sessions { all: &sessions, plots: &args.plot, vcpus: vcpus.as_ref() };
     let mut traces: Vec<Viewed<'_>> = sessions.iter().zip(names(&sessions)).map(viewed).collect::<Result<_>>()?;
     if let Some(file) = &args.index {
         let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {
@@ -175,6 +179,22 @@ fn simulated(args: &ViewArgs, sessions: &[Session], policy: PolicyName) -> Resul
     let path = folder.path().join(format!("{policy}.dat"));
     whatif::save_run(session, policy, &path).context("--whatif")?;
     judged(&path, args)
+}
+
+/// Opens the traces, and where a host is named, with what it did with the vCPUs of the only one.
+fn opened<'p>(
+    args: &ViewArgs,
+    mut paths: impl ExactSizeIterator<Item = &'p Path>,
+) -> Result<(Vec<Session>, Option<Vcpus>)> {
+    if args.host.host.is_none() {
+        return Ok((paths.map(|path| judged(path, args)).collect::<Result<_>>()?, None));
+    }
+    if args.index.is_some() || args.whatif.is_some() {
+        bail!("--host: leave --index and --whatif out, whose times are not the host's");
+    }
+    let (1, Some(path)) = (paths.len(), paths.next()) else { bail!("--host needs a single trace: the guest's") };
+    let (session, vcpus) = args.host.open_whole(path, &args.read, &args.window)?;
+    Ok((vec![session.with_judged_command()?], vcpus))
 }
 
 /// Opens a trace for questions that are about the application as well.

@@ -108,10 +108,16 @@ impl HostArgs {
     pub fn open_window(&self, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<(Session, Option<Vcpus>)> {
         let Some(host) = self.host(path, read)? else { return Ok((Session::open(path, read, window)?, None)) };
         let session = Session::open(path, &read.in_host_time(), window)?;
-        let vcpus = host.vcpus(&session.trace, session.from, session.to)?;
-        for missing in &vcpus.missing {
-            session.read.message(&format!("{}: {missing}", vcpus.recording));
-        }
+        let vcpus = host.told(&session, session.from, session.to)?;
+        Ok((session, Some(vcpus)))
+    }
+
+    /// Opens a window of a trace in the same way, with what the host did with the vCPUs in the whole trace.
+    pub fn open_whole(&self, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<(Session, Option<Vcpus>)> {
+        let Some(host) = self.host(path, read)? else { return Ok((Session::open(path, read, window)?, None)) };
+        let session = Session::open(path, &read.in_host_time(), window)?;
+        let (from, to) = session.trace.extent().unwrap_or((session.from, session.to));
+        let vcpus = host.told(&session, from, to)?;
         Ok((session, Some(vcpus)))
     }
 }
@@ -120,6 +126,13 @@ impl Host {
     /// The name of the guest in the host's recording.
     pub fn guest(&self) -> &Guest {
         &self.guest
+    }
+
+    /// Follows the threads of the vCPUs as [`Host::vcpus`] does, and prints what is missing.
+    fn told(&self, session: &Session, from: Ts, to: Ts) -> Result<Vcpus> {
+        let vcpus = self.vcpus(&session.trace, from, to)?;
+        vcpus.missing.iter().for_each(|missing| session.read.message(&format!("{}: {missing}", vcpus.recording)));
+        Ok(vcpus)
     }
 
     /// Follows the threads of the vCPUs from one instant to another. `guest`: the guest's recording, in the host's time.

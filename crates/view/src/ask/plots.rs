@@ -22,6 +22,8 @@ pub struct Plotted {
     pub by: String,
     /// Whether the running tasks are pale behind the bars.
     pub grey: bool,
+    /// Whether the bars are about the host of a guest: a strip along the upper edge of each lane. Their tasks are the host's.
+    pub is_of_host: bool,
     /// The numbers of the whole trace.
     pub report: PlotReport,
     /// The bars, points and samples of the specification.
@@ -59,7 +61,7 @@ impl Plotted {
         let lane = |lane: &plot::LaneOf| json!({ "place": lane.place, "key": lane.key, "name": lane.name, "depth": self.drawn.depth(lane.place) });
         let lanes: Vec<Value> = lanes.iter().map(lane).collect();
         json!({
-            "name": self.name, "about": self.about, "by": self.by, "grey": self.grey, "lanes": lanes, "more_lanes": more,
+            "name": self.name, "about": self.about, "by": self.by, "grey": self.grey, "host": self.is_of_host, "lanes": lanes, "more_lanes": more,
             "looks": self.report.looks(), "points": self.report.point_places(), "series": self.report.series_places(),
             "room": self.drawn.room(), "report": self.report, "levels": [levels.0, levels.1],
         })
@@ -108,8 +110,9 @@ impl Plotted {
         self.drawn.bar_at(lane, depth, zero.after(Dur(ns))).map_or(Value::Null, |(bar, label)| {
             let (from, to) = (bar.start.since(zero).0, bar.end.since(zero).0);
             let name = self.report.interval_name(bar.interval);
+            let pid = (!self.is_of_host).then_some(bar.pid);
             json!({
-                "from": from, "to": to, "name": name, "class": bar.class, "cpu": bar.cpu, "pid": bar.pid, "label": label,
+                "from": from, "to": to, "name": name, "class": bar.class, "cpu": bar.cpu, "pid": pid, "label": label,
             })
         })
     }

@@ -1,6 +1,6 @@
 //! The results of other commands that the page shows.
 
-use super::{critical_path, main_findings, missed, run_measures, selection_table, story, task_groups};
+use super::{critical_path, main_findings, missed, run_measures, selection_table, story, task_groups, vcpus};
 use crate::{
     AskedPart, Commands, Drawing, EpisodeStory, Finding, Follow, Format, FoundTable, MainFindings, MissedSteals,
     PathFinding, PathOf, Plotted, RunMeasures, TableBy, TaskEntry, TaskGroupings, ViolationList,
@@ -12,17 +12,24 @@ use sched::pass::Window;
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Severity, Ts};
 use session::Session;
+use session::host::Vcpus;
 use session::warnings;
 
-/// The traces that are shown, with the specifications of `--plot`.
+/// The traces that are shown, with the specifications of `--plot`, and what the host did with the vCPUs of a guest.
 pub(super) struct Sessions<'s> {
     pub(super) all: &'s [Session],
     pub(super) plots: &'s [String],
+    pub(super) vcpus: Option<&'s Vcpus>,
 }
 
 impl Sessions<'_> {
     pub(super) fn of(&self, trace: usize) -> Result<&Session> {
         self.all.get(trace).context("no such trace")
+    }
+
+    /// The vCPUs, where their figure has this place: behind those of `--plot`.
+    fn host(&self, plot: usize) -> Option<&Vcpus> {
+        self.vcpus.filter(|_| plot == self.plots.len())
     }
 
     fn named(&self, plot: usize) -> Result<&str> {
@@ -62,7 +69,7 @@ fn plotted(session: &Session, named: &str) -> Result<Plotted> {
         LaneKind::Task => "task".to_owned(),
         LaneKind::Field(field) => field.text,
     };
-    Ok(Plotted { name: named.to_owned(), about: spec.about, by, grey, report, drawn })
+    Ok(Plotted { name: named.to_owned(), about: spec.about, by, grey, is_of_host: false, report, drawn })
 }
 
 impl Commands for Sessions<'_> {
@@ -115,14 +122,20 @@ impl Commands for Sessions<'_> {
     }
 
     fn plots(&self) -> Vec<String> {
-        self.plots.to_vec()
+        self.plots.iter().cloned().chain(self.vcpus.map(|_| vcpus::NAME.to_owned())).collect()
     }
 
     fn plot(&self, trace: usize, plot: usize) -> Result<Plotted, String> {
-        answered(self.of(trace).and_then(|session| plotted(session, self.named(plot)?)))
+        answered(self.of(trace).and_then(|session| match self.host(plot) {
+            Some(vcpus) => vcpus::plotted(session, vcpus),
+            None => plotted(session, self.named(plot)?),
+        }))
     }
 
     fn plot_numbers(&self, trace: usize, plot: usize, from: Ts, to: Ts) -> Result<PlotReport, String> {
-        answered(self.of(trace).and_then(|session| plot::numbers(session, self.named(plot)?, from, to)))
+        answered(self.of(trace).and_then(|session| match self.host(plot) {
+            Some(vcpus) => vcpus::numbers(session, vcpus, from, to),
+            None => plot::numbers(session, self.named(plot)?, from, to),
+        }))
     }
 }
