@@ -101,6 +101,36 @@ fn the_program_does_what_its_tables_have() {
     }
 }
 
+/// A wakeup that comes before the wait is counted: none where the waker sleeps first, one where the sleeper does.
+#[test]
+fn the_program_counts_wakeups_that_come_too_early() {
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = scratch("reproduce-spared");
+    let waker = vec![Run(1_000), Nap(100_000_000), Run(1_000), Wake(1), Run(1_000)];
+    let sleeper = vec![Run(1_000), Wait, Run(2_000)];
+    let workers = [waker, sleeper].map(|program| Worker::on(0, program)).to_vec();
+    let trace = folder.join("trace.dat");
+    let events = Workload { cpus: 1, workers, steal: None }.run();
+    std::fs::write(&trace, TraceBuilder::default().events(&events).build()).expect("written");
+    let text = written(&folder, &trace, "in_time.c", &[]);
+    let late = text.replacen("{A,0},", "{S,300000000},{A,0},", 1).replacen(".count = 3", ".count = 4", 1);
+    assert_ne!(late.len(), text.len());
+    std::fs::write(folder.join("late.c"), late).expect("written");
+    for (name, spared) in [("in_time", 0), ("late", 1)] {
+        let cc = ["-O2", "-pthread", "-o", name, &format!("{name}.c")];
+        assert!(Command::new("cc").args(cc).current_dir(&*folder).status().expect("cc").success());
+        for options in [&["--count"][..], &["--count", "--pipes"]] {
+            let printed = output(&folder.join(name), options);
+            let found = numbers(&printed);
+            assert_eq!((found["waits"], found["spared"]), (1, spared), "{name} {options:?}: {printed}");
+            let share = if spared == 0 { "spared: 0.0 % of 1" } else { "spared: 100.0 % of 1" };
+            assert!(printed.contains(share), "{printed}");
+        }
+    }
+}
+
 /// The tasks of a recording that are programs, by their last names: neither the recorder nor threads of the kernel.
 fn programs(events: &[SchedEvent]) -> BTreeMap<i32, Comm> {
     let mut names = BTreeMap::new();
@@ -197,7 +227,7 @@ fn programs_are_anonymous() {
     let forms = [
         r"^(\{[CWASUFP],\d+\},)*$",
         r"^\};$",
-        r"^#define ([CWASUFP] [A-Z]+|TRACE_NS \d+|TRACE_CPU_NS \d+)$",
+        r"^#define ([CWASUFP] [A-Z]+|TRACE_NS \d+|TRACE_CPU_NS \d+|TRACE_WAITS \d+)$",
         r"^static const struct action a\d+\[\] = \{$",
         r"^static struct task tasks\[\] = \{$",
         r#"^\{ \.name = "t\d+", \.actions = a\d+, \.count = \d+, \.start = (BEGINNING|STARTED|AT, \.at = \d+), \.policy = SCHED_[A-Z]+, \.priority = -?\d+(, \.cpus = "[\d,-]+")? \},( /\* /g\d+ \*/)?$"#,

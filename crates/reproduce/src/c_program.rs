@@ -55,7 +55,8 @@ fn entry(written: &WrittenLoad<'_>, task: usize, action: LoadAction) -> String {
 fn tables(written: &WrittenLoad<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Reproduction { tasks, length_ns, .. } = written.load;
     writeln!(out, "#define TRACE_NS {length_ns}")?;
-    writeln!(out, "#define TRACE_CPU_NS {}\n", written.told.counts.compute_ns)?;
+    writeln!(out, "#define TRACE_CPU_NS {}", written.told.counts.compute_ns)?;
+    writeln!(out, "#define TRACE_WAITS {}\n", written.told.counts.waits)?;
     let letters = ["C COMPUTE", "W WAKE", "A WAIT", "S SLEEP", "U UNTIL", "F START", "P PRIORITY"];
     letters.iter().try_for_each(|letter| writeln!(out, "#define {letter}"))?;
     for (index, task) in tasks.iter().enumerate() {

@@ -36,6 +36,7 @@ struct task {
 	int priority;     /* the nice value, or the real-time priority */
 	const char *cpus; /* a list such as 0-3,8; NULL: any */
 	uint32_t posts;   /* wakeups that no wait has used yet */
+	unsigned long long spared; /* waits whose wakeup came first */
 	int ends[2];      /* the pipe of the wakeups, with --pipes */
 	int now_policy, now_priority;
 	long long owed;   /* the CPU time that all bursts so far come to */
@@ -104,11 +105,13 @@ static void compute(struct task *self, long long ns)
 /* The wakeups of a task are counted: one that comes early spares it the next wait. */
 static void post(struct task *to)
 {
+	uint32_t before = __atomic_fetch_add(&to->posts, 1, __ATOMIC_SEQ_CST);
+
 	if (use_pipes) {
 		while (write(to->ends[1], "w", 1) != 1)
 			if (errno != EINTR)
 				fail("write", errno);
-	} else if (__atomic_fetch_add(&to->posts, 1, __ATOMIC_SEQ_CST) == 0) {
+	} else if (before == 0) {
 		futex(&to->posts, FUTEX_WAKE, 1);
 	}
 }
@@ -117,14 +120,15 @@ static void await(struct task *self)
 {
 	char byte;
 
+	self->spared += __atomic_load_n(&self->posts, __ATOMIC_SEQ_CST) != 0;
 	if (use_pipes) {
 		while (read(self->ends[0], &byte, 1) != 1)
 			if (errno != EINTR)
 				fail("read", errno);
-		return;
+	} else {
+		while (__atomic_load_n(&self->posts, __ATOMIC_SEQ_CST) == 0)
+			futex(&self->posts, FUTEX_WAIT, 0);
 	}
-	while (__atomic_load_n(&self->posts, __ATOMIC_SEQ_CST) == 0)
-		futex(&self->posts, FUTEX_WAIT, 0);
 	__atomic_fetch_sub(&self->posts, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -241,6 +245,16 @@ static void *run(void *of)
 	return NULL;
 }
 
+static unsigned long long spared(void)
+{
+	unsigned long long sum = 0;
+	size_t task;
+
+	for (task = 0; task < TASKS; task++)
+		sum += tasks[task].spared;
+	return sum;
+}
+
 static void count(void)
 {
 	static const char *const names[] = { "bursts", "wakeups", "waits", "sleeps", NULL, "starts", "priorities" };
@@ -256,6 +270,7 @@ static void count(void)
 			sum += tasks[task].done[kind];
 		printf("%s %llu\n", names[kind], sum);
 	}
+	printf("spared %llu\n", spared());
 }
 
 static void make_pipes(void)
@@ -313,6 +328,8 @@ int main(int argc, char **argv)
 	end = now(CLOCK_MONOTONIC);
 	printf("elapsed %.6f s (in the trace %.6f s)\n", (double)(end - beginning) / 1e9, (double)TRACE_NS / 1e9);
 	printf("CPU time %.6f s (in the trace %.6f s)\n", (double)cpu_ns / 1e9, (double)TRACE_CPU_NS / 1e9);
+	if (TRACE_WAITS)
+		printf("sleeps that an early wakeup spared: %.1f %% of %d\n", 100.0 * (double)spared() / TRACE_WAITS, TRACE_WAITS);
 	if (use_count)
 		count();
 	return 0;
