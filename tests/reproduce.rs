@@ -118,9 +118,12 @@ fn the_program_counts_wakeups_that_come_too_early() {
     let late = text.replacen("{A,0},", "{S,300000000},{A,0},", 1).replacen(".count = 3", ".count = 4", 1);
     assert_ne!(late.len(), text.len());
     std::fs::write(folder.join("late.c"), late).expect("written");
+    let compile = |name: &str| {
+        let cc = ["-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o", name, &format!("{name}.c")];
+        assert!(Command::new("cc").args(cc).current_dir(&*folder).status().expect("cc").success(), "{name}");
+    };
     for (name, spared) in [("in_time", 0), ("late", 1)] {
-        let cc = ["-O2", "-pthread", "-o", name, &format!("{name}.c")];
-        assert!(Command::new("cc").args(cc).current_dir(&*folder).status().expect("cc").success());
+        compile(name);
         for options in [&["--count"][..], &["--count", "--pipes"]] {
             let printed = output(&folder.join(name), options);
             let found = numbers(&printed);
@@ -129,6 +132,9 @@ fn the_program_counts_wakeups_that_come_too_early() {
             assert!(printed.contains(share), "{printed}");
         }
     }
+    written(&folder, &trace, "alone.c", &["--max", "0.05"]);
+    compile("alone");
+    assert!(!output(&folder.join("alone"), &[]).contains("spared"), "there is no wait");
 }
 
 /// The tasks of a recording that are programs, by their last names: neither the recorder nor threads of the kernel.

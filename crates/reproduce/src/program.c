@@ -329,7 +329,8 @@ int main(int argc, char **argv)
 	printf("elapsed %.6f s (in the trace %.6f s)\n", (double)(end - beginning) / 1e9, (double)TRACE_NS / 1e9);
 	printf("CPU time %.6f s (in the trace %.6f s)\n", (double)cpu_ns / 1e9, (double)TRACE_CPU_NS / 1e9);
 	if (TRACE_WAITS)
-		printf("sleeps that an early wakeup spared: %.1f %% of %d\n", 100.0 * (double)spared() / TRACE_WAITS, TRACE_WAITS);
+		printf("sleeps that an early wakeup spared: %.1f %% of %d\n",
+		       100.0 * (double)spared() / (double)TRACE_WAITS, TRACE_WAITS);
 	if (use_count)
 		count();
 	return 0;
