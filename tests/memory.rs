@@ -1,7 +1,7 @@
 //! The peak memory of the commands is bounded for a trace of any length.
 #![cfg(target_os = "linux")]
 
-use crate::support::{built_program, program, scratch};
+use crate::support::{built_program, fixture, program, scratch};
 use crate::view::View;
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::path::Path;
@@ -221,4 +221,27 @@ fn ten_thousand_tasks_of_view_take_little_memory() {
     let peak = view.memory("VmHWM");
     // 178 MB, and 211 with an allocator that gives nothing back: 16 MB at most are copies of the state, 12 the rows.
     assert!(peak < 225_000_000, "{} MB", peak / 1_000_000);
+}
+
+/// The number of bytes that a command reads from files, as the kernel counts them for the shell that ran it.
+fn bytes_read(arguments: &[&str], folder: &Path) -> u64 {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$@\" >/dev/null || exit; exec cat /proc/self/io", "sh"]).arg(program());
+    let ran = shell.args(arguments).args(["-q", "--threads", "1"]).current_dir(folder).output().expect("a shell");
+    let counts = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let read = counts.lines().find_map(|line| line.strip_prefix("rchar: ")).and_then(|number| number.parse().ok());
+    read.unwrap_or_else(|| panic!("{arguments:?}: {counts}{}", String::from_utf8_lossy(&ran.stderr)))
+}
+
+/// A part is written in some passes over the trace, and read as any trace: the records of cgroups, processes and parameters were read
+/// three times for its note, and by each of its readers anew.
+#[test]
+fn a_part_takes_a_few_passes_over_its_trace() {
+    let folder = scratch("passes");
+    std::fs::copy(fixture("throttled-6.12.dat"), folder.join("trace.dat")).expect("copied");
+    let asked = bytes_read(&["workcons", "trace.dat"], &folder);
+    let cut = bytes_read(&["cut", "trace.dat", "-o", "part.dat"], &folder);
+    assert!(cut < asked * 11 / 4, "cut read {cut} bytes, workcons {asked}");
+    let part = bytes_read(&["workcons", "part.dat"], &folder);
+    assert!(part < asked * 5 / 4, "workcons read {part} bytes of the part, {asked} of the whole");
 }
