@@ -1,26 +1,26 @@
-//! The throughput of the commands, against `trace-cmd report` in the same run, on a recording tiled to any size.
+//! The two tables of `docs/performance.md`, on a recording tiled to any size: the throughput of the commands beside other programs on
+//! the same events, and the times with 1, 2, 4 threads and so on.
 //!
 //! ```text
 //! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
 //!     [--most-threads N]
 //! ```
 //!
-//! With `--most-threads` a second table has the elapsed time and the CPU time of each command with 1, 2, 4 threads and so on, up
-//! to that number. On a busy machine, and on one with fewer cores than threads, the CPU times are the reliable ones.
+//! Without `--most-threads` the second table ends at the number of cores. On a busy machine the CPU times are the reliable ones.
+//! With zstd the first table has the decompression alone, by the same library on as many threads.
 //!
-//! With zstd it also measures the decompression alone, by the same library on as many threads.
-//!
-//! The events of the recording are packed into full pages, which are repeated with later times until
-//! the file has its size. trace-cmd is slow, so it reports a tenth of that, and its time is scaled up;
-//! its columns are empty if it is not installed.
+//! The events of the recording are packed into full pages, which are repeated with later times until the file has its size. Other
+//! programs are slow, so they read a tenth of it. Those that are not installed have no row: trace-cmd, and Perfetto's trace processor,
+//! which `SCHEDVIZ_PERFETTO` names as for the tests.
 #![allow(clippy::print_stdout)]
 
+mod others;
 mod tiling;
 
 use parse::{Options, Trace};
 use std::num::NonZero;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::timed;
@@ -80,95 +80,121 @@ fn jumps(path: &Path) {
     );
 }
 
-/// The measured commands, each with its name in the table and its arguments.
-const COMMANDS: [(&str, &[&str]); 7] = [
-    ("info", &["info"]),
-    ("dat2graph", &["dat2graph"]),
-    ("dat2graph, one thread", &["dat2graph", "--threads", "1"]),
-    ("running-waiting", &["running-waiting"]),
-    ("workcons", &["workcons"]),
-    ("why", &["why"]),
-    ("path", &["path"]),
-];
-
-/// The times of each command, run by run.
-#[derive(Default)]
-struct Times {
-    /// The elapsed time and the peak memory in bytes of each command.
-    ours: [Vec<(Duration, u64)>; COMMANDS.len()],
-    /// The times of `trace-cmd report` on the small file; empty if it is not installed.
-    theirs: Vec<Duration>,
-    /// The times of decompression alone; empty if the file is not compressed.
-    alone: Vec<Duration>,
-}
-
-/// Runs all commands in each round, so that a disturbance of the machine slows down all of them.
-fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
-    let (large, small, figure) = (folder.join("large.dat"), folder.join("small.dat"), folder.join("figure.pdf"));
-    let compressed = if chunks.is_empty() { Vec::new() } else { std::fs::read(&large).expect("the tiled trace") };
-    let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
-    let mut times = Times::default();
-    for _ in 0..runs {
-        if !chunks.is_empty() {
-            times.alone.push(decompress_alone(&compressed, chunks));
-        }
-        for (times, (_, arguments)) in times.ours.iter_mut().zip(&COMMANDS) {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-            command.args(*arguments).arg(&large);
-            if !matches!(arguments[0], "info" | "workcons" | "why" | "path") {
-                command.arg("-o").arg(&figure);
-            }
-            times.push(timed(&command));
-        }
-        if has_trace_cmd {
-            times.theirs.push(timed(Command::new("trace-cmd").arg("report").arg("-i").arg(&small)).0);
-        }
-    }
-    times
-}
-
-/// Prints the table for `data` GB of data and `events` events, of which trace-cmd read the share `part`.
-fn table(times: Times, data: f64, events: u64, part: f64) {
-    println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
-    let millions = events as f64 / 1e6;
-    let theirs = (!times.theirs.is_empty()).then(|| median(times.theirs).as_secs_f64() / part);
-    for (times, (name, _)) in times.ours.into_iter().zip(&COMMANDS) {
-        let peak = times.iter().map(|t| t.1 >> 20).max().unwrap_or(0);
-        let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
-        let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
-        println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, millions / s);
-    }
-    if !times.alone.is_empty() {
-        let s = median(times.alone).as_secs_f64();
-        println!("{:<28} {s:>8.3} {:>8.2}", "decompressing alone", data / s);
-    }
-    if let Some(s) = theirs {
-        println!("{:<28} {s:>8.1} {:>8.3} {:>10.2}", "trace-cmd report (scaled)", data / s, millions / s);
-    }
-}
-
-/// The place of an output in the arguments of a command of the table by threads.
+/// The place of an output in the arguments of a command.
 const OUTPUT: &str = "OUTPUT";
 
-/// The commands of the table by threads, each with its arguments before the trace. Those that draw by default give their
-/// numbers, so that the pass is measured.
-const BY_THREADS: [&[&str]; 15] = [
+/// The commands, each with its arguments before the trace. Those that draw by default give their numbers, so that the pass is measured.
+const COMMANDS: [&[&str]; 17] = [
     &["info"],
     &["dat2graph", "-o", OUTPUT],
     &["running-waiting", "-o", OUTPUT],
     &["workcons", "--json"],
     &["why", "--json"],
-    &["path", "--json"],
-    &["migrations", "--json"],
     &["latency", "--json"],
     &["fairness", "--json"],
+    &["migrations", "--json"],
+    &["path", "--json"],
+    &["findings"],
     &["utilization", "--json"],
     &["events", "--events", "sched:*", "--json"],
     &["report", "-o", OUTPUT],
+    &["view", "--export", OUTPUT],
     &["export", "--parquet", OUTPUT],
     &["export", "--csv", OUTPUT],
     &["export", "--perfetto", OUTPUT],
 ];
+
+/// The number of commands that the first table has.
+const OF_THROUGHPUT: usize = 10;
+
+/// A command on a trace, as it is run and as the tables name it.
+fn command(nth: usize, folder: &Path, threads: Option<usize>) -> (Command, String) {
+    let arguments = COMMANDS[nth];
+    // Each has an output of its own, of a kind that its name shows.
+    let kind = match arguments {
+        ["report" | "export", ..] => "out",
+        ["view", ..] => "html",
+        _ => "pdf",
+    };
+    let output = folder.join(format!("output-{nth}.{kind}"));
+    // An exported page replaces no file.
+    let _ = std::fs::remove_file(&output);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    for argument in arguments {
+        command.arg(if *argument == OUTPUT { output.as_os_str() } else { argument.as_ref() });
+    }
+    command.arg(folder.join("large.dat")).arg("-q");
+    if let Some(threads) = threads {
+        command.args(["--threads", &threads.to_string()]);
+    }
+    let words =
+        arguments.iter().filter(|argument| !matches!(**argument, OUTPUT | "-o" | "--json" | "--events" | "sched:*"));
+    (command, format!("`{}`", words.copied().collect::<Vec<_>>().join(" ")))
+}
+
+/// What a run of a program took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) elapsed: Duration,
+    pub(crate) cpu: Duration,
+    /// The peak of the memory, in bytes.
+    pub(crate) peak: u64,
+}
+
+/// Runs a program, and discards its output.
+pub(crate) fn measured(command: &Command) -> Measured {
+    let cpu = cpu_seconds();
+    let (elapsed, peak) = timed(command);
+    Measured { elapsed, cpu: Duration::from_secs_f64(cpu_seconds() - cpu), peak }
+}
+
+/// The median times of some runs, and their highest peak.
+fn typical(runs: &[Measured]) -> Measured {
+    let of = |time: fn(&Measured) -> Duration| median(runs.iter().map(time).collect());
+    let peak = runs.iter().map(|run| run.peak).max().unwrap_or(0);
+    Measured { elapsed: of(|run| run.elapsed), cpu: of(|run| run.cpu), peak }
+}
+
+/// The events that are measured on.
+struct Data {
+    /// The number of all events, and of those that other programs read.
+    events: (u64, u64),
+    /// The size of the pages of all events, in GB.
+    size: f64,
+}
+
+/// Prints the table of throughput. All programs run in each round, so that a disturbance of the machine slows down all of them.
+fn throughput(folder: &Path, runs: usize, data: &Data, chunks: &Chunks) {
+    let compressed =
+        if chunks.is_empty() { Vec::new() } else { std::fs::read(folder.join("large.dat")).expect("a file") };
+    let others = others::installed(folder);
+    let (mut ours, mut theirs) = (vec![Vec::new(); OF_THROUGHPUT], vec![Vec::new(); others.len()]);
+    let mut alone = Vec::new();
+    for _ in 0..runs {
+        if !chunks.is_empty() {
+            alone.push(decompress_alone(&compressed, chunks));
+        }
+        ours.iter_mut().enumerate().for_each(|(nth, runs)| runs.push(measured(&command(nth, folder, None).0)));
+        theirs.iter_mut().zip(&others).for_each(|(runs, other)| runs.push(other.run()));
+    }
+    let rate = |events: u64, run: &Measured| events as f64 / 1e6 / run.elapsed.as_secs_f64();
+    let theirs: Vec<Measured> = theirs.iter().map(|runs| typical(runs)).collect();
+    let least =
+        others.iter().position(|other| other.name == "trace-cmd report").map(|nth| rate(data.events.1, &theirs[nth]));
+    println!("\n| program | elapsed, s | CPU time, s | million events/s | times `trace-cmd report` | memory, MiB |");
+    println!("|---|---|---|---|---|---|");
+    let row = |name: &str, events: u64, run: &Measured| {
+        let rate = rate(events, run);
+        let times = least.map_or("-".to_owned(), |least| format!("{:.1}", rate / least));
+        let (elapsed, cpu, peak) = (run.elapsed.as_secs_f64(), run.cpu.as_secs_f64(), run.peak >> 20);
+        println!("| {name} | {elapsed:.2} | {cpu:.2} | {rate:.2} | {times} | {peak} |");
+    };
+    ours.iter().enumerate().for_each(|(nth, runs)| row(&command(nth, folder, None).1, data.events.0, &typical(runs)));
+    others.iter().zip(&theirs).for_each(|(other, run)| row(&format!("{}, of a tenth", other.name), data.events.1, run));
+    if !alone.is_empty() {
+        println!("\nDecompression alone: {:.2} GB/s.", data.size / median(alone).as_secs_f64());
+    }
+}
 
 /// The CPU time of this process and of the programs that it ran, in seconds.
 fn cpu_seconds() -> f64 {
@@ -178,47 +204,38 @@ fn cpu_seconds() -> f64 {
     fields.skip(11).take(4).map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
 }
 
-/// Makes the index of `schedviz view`.
-fn index(path: &Path, threads: usize) {
-    let trace = Trace::open(path, Options { threads, ..Options::default() }).expect("the tiled trace");
-    let (start, end) = trace.extent().expect("events");
-    let scope = view::Scope::of_trace(start, end, &trace.observed(), trace.data_size());
-    view::Store::build(trace.events().expect("events"), &scope, None, &|_| {}).expect("an index");
+/// Prints the median times of each command in seconds, elapsed and (on CPUs), with 1, 2, 4 threads and so on, up to `most`.
+fn by_threads(folder: &Path, runs: usize, most: usize) {
+    let threads: Vec<usize> = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n <= most).collect();
+    let columns =
+        |cell: &dyn Fn(usize) -> String| threads.iter().map(|n| format!(" {} |", cell(*n))).collect::<String>();
+    println!(
+        "\n| elapsed (CPU time), s |{} memory, MiB |",
+        columns(&|n| format!("{n} threads").replace("1 threads", "1 thread"))
+    );
+    println!("|---|{}---|", threads.iter().map(|_| "---|").collect::<String>());
+    for nth in 0..COMMANDS.len() {
+        let of =
+            |threads| typical(&(0..runs).map(|_| measured(&command(nth, folder, Some(threads)).0)).collect::<Vec<_>>());
+        let times: Vec<Measured> = threads.iter().map(|n| of(*n)).collect();
+        let cell = |run: &Measured| format!(" {:.2} ({:.2}) |", run.elapsed.as_secs_f64(), run.cpu.as_secs_f64());
+        let peak = times.iter().map(|run| run.peak >> 20).max().unwrap_or(0);
+        println!("| {} |{} {peak} |", command(nth, folder, None).1, times.iter().map(cell).collect::<String>());
+    }
 }
 
-/// Prints the median times of each command in seconds, elapsed and on CPUs, with 1, 2, 4 threads and so on, up to `most`.
-fn by_threads(folder: &Path, runs: usize, most: usize) {
-    let large = folder.join("large.dat");
-    let threads: Vec<usize> = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n <= most).collect();
-    println!("{:<20} {}", "elapsed; CPU time", threads.iter().map(|n| format!("{n:>16}")).collect::<String>());
-    let row = |name: &str, work: &dyn Fn(usize)| {
-        let cells = threads.iter().map(|n| {
-            let times = (0..runs).map(|_| {
-                let (begin, cpu) = (Instant::now(), cpu_seconds());
-                work(*n);
-                (begin.elapsed(), Duration::from_secs_f64(cpu_seconds() - cpu))
-            });
-            let (elapsed, cpu): (Vec<Duration>, Vec<Duration>) = times.unzip();
-            format!("{:>9.3};{:>6.2}", median(elapsed).as_secs_f64(), median(cpu).as_secs_f64())
-        });
-        println!("{name:<20} {}", cells.collect::<String>());
-    };
-    for (nth, arguments) in BY_THREADS.iter().enumerate() {
-        // Each has an output of its own, of a kind that its name shows.
-        let kind = if arguments.contains(&"-o") && arguments[0] != "report" { "pdf" } else { "out" };
-        let output = folder.join(format!("output-{nth}.{kind}"));
-        let name = arguments.iter().filter(|argument| !matches!(**argument, OUTPUT | "-o" | "--json"));
-        let name = name.take(2).copied().collect::<Vec<_>>().join(" ");
-        row(&name, &|threads| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-            for argument in *arguments {
-                command.arg(if *argument == OUTPUT { output.as_os_str() } else { argument.as_ref() });
-            }
-            command.arg(&large).args(["-q", "--threads", &threads.to_string()]);
-            let _ = timed(&command);
-        });
-    }
-    row("index of view", &|threads| index(&large, threads));
+/// The machine and the day.
+fn conditions() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let info = read("/proc/cpuinfo");
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("CPUs", |name| name.trim_start_matches([' ', '\t', ':']));
+    let day = Command::new("date").arg("+%F").output().map_or_else(|_| Vec::new(), |ran| ran.stdout);
+    let (release, day) = (read("/proc/sys/kernel/osrelease"), String::from_utf8_lossy(&day).into_owned());
+    format!("{cores} × {model}, Linux {}, {}", release.trim(), day.trim())
 }
 
 fn main() {
@@ -226,7 +243,7 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let mut most_threads = 0;
+    let mut most_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let mut setup = Setup::read(|flag, value| {
         if flag == "--most-threads" {
             most_threads = value().parse().expect("a number of threads");
@@ -237,22 +254,26 @@ fn main() {
     setup.simulate(&folder);
     let large = folder.join("large.dat");
     let (events, chunks) = write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
-    let (small_events, _) = write(&setup.trace, &setup.form, setup.size * 100_000, &folder.join("small.dat"));
-    let data = {
+    let (part, _) = write(&setup.trace, &setup.form, setup.size * 100_000, &folder.join("small.dat"));
+    let size = {
         let trace = Trace::open(&large, Options::default()).expect("the tiled trace");
         let total: u64 = trace.event_counts().iter().map(|e| e.count).sum();
         assert_eq!(total, events, "the tiled trace is whole");
         let plain: usize = chunks.iter().map(|(_, size)| size).sum();
         trace.data_size().max(plain as u64) as f64 / 1e9
     };
-    let millions = events as f64 / 1e6;
-    println!("{} as {}: {data:.2} GB of data, {millions:.1} M events", setup.trace.display(), setup.form);
-    let times = measure(&folder, setup.runs, &chunks);
-    table(times, data, events, small_events as f64 / events as f64);
+    let data = Data { events: (events, part), size };
+    let (name, millions) = (setup.trace.file_name().unwrap_or_default().to_string_lossy(), events as f64 / 1e6);
+    println!(
+        "{}. {name} as {}, tiled to {size:.2} GB of pages and {millions:.1} million events; medians of {} runs.",
+        conditions(),
+        setup.form,
+        setup.runs
+    );
+    throughput(&folder, setup.runs, &data, &chunks);
+    by_threads(&folder, setup.runs, most_threads);
+    println!();
     jumps(&large);
-    if most_threads > 0 {
-        by_threads(&folder, setup.runs, most_threads);
-    }
     if std::env::var_os("SCHEDVIZ_BENCH_KEEP").is_none() {
         std::fs::remove_dir_all(&folder).expect("removed");
     }
