@@ -37,7 +37,7 @@ use crate::merge::order::OrderFinder;
 use crate::merge::unit_boundary::{Timed, UnitBoundary};
 use crate::parallel::{Pool, parallel_by};
 use crate::ring::unit::{CpuPages, Unit};
-use sched::pass::{SendSink, Sink, in_turn};
+use sched::pass::{Batch, BatchSink, SendSink, in_turn};
 use sched::{Diagnostics, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -176,19 +176,19 @@ pub(crate) fn merge<'t, T: Timed>(
     budget: usize,
     pool: &Pool,
     decode: impl Fn(UnitTask<'t, T>) -> Unit<T> + Sync,
-    first: &mut Sink<'_, T>,
+    first: &mut BatchSink<'_, T>,
     others: &mut [&mut SendSink<'_, T>],
 ) -> Diagnostics {
     let merger = Merger::new(lanes, start, budget);
     let mut is_whole = true;
-    let first: &mut Sink<'_, T> = &mut |items| {
-        let flow = first(items);
+    let first: &mut BatchSink<'_, T> = &mut |batch| {
+        let flow = first(batch);
         is_whole &= flow.is_continue();
         flow
     };
     let decode = |task: UnitTask<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
-        let found = merge_alone(merger, decode, in_turn(first, others));
+        let found = merge_alone(merger, decode, in_turn(&mut |items| first(Batch::lent(items)), others));
         return found.all(is_whole);
     };
     let reader = std::thread::current();
@@ -267,10 +267,10 @@ fn beside<O: Send>(merge: &mut Merge<'_>, work: impl FnOnce() -> O + Send) -> Op
 
 /// Shows batches to `sink` until it breaks or no more come, and helps while there are none. While there is nothing
 /// to help with either it sleeps: the thread with work for it unparks it.
-fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl Fn() -> bool) {
+fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut BatchSink<'_, T>, help: impl Fn() -> bool) {
     loop {
         match batches.try_recv() {
-            Ok(batch) if sink(&batch).is_continue() => {}
+            Ok(batch) if sink(Batch::shared(&batch)).is_continue() => {}
             Err(TryRecvError::Empty) if help() => {}
             Err(TryRecvError::Empty) => std::thread::park(),
             Ok(_) | Err(TryRecvError::Disconnected) => return,
@@ -544,7 +544,7 @@ mod tests {
             ahead = ahead.max(decoded.load(Ordering::Relaxed) - seen / BATCH);
             ControlFlow::Continue(())
         };
-        merge(&lanes, Ts(7), 8, &None, decode, &mut sink, &mut []);
+        merge(&lanes, Ts(7), 8, &None, decode, &mut |batch| sink(batch.items), &mut []);
         assert_eq!(seen, 3 * UNITS * BATCH);
         assert!(ahead <= 3 * AHEAD + 2 * 8, "{ahead} units ahead");
     }
@@ -584,7 +584,7 @@ mod tests {
             ahead = ahead.max(decoded.load(Ordering::Relaxed) - seen / ITEMS);
             ControlFlow::Continue(())
         };
-        merge(&[(0, &pages, 0)], Ts(0), 32, &pool, decode, &mut slow, &mut []);
+        merge(&[(0, &pages, 0)], Ts(0), 32, &pool, decode, &mut |batch| slow(batch.items), &mut []);
         assert_eq!(seen, UNITS * ITEMS);
         // The rounds at work, and the batches that wait.
         assert!(ahead <= 3 * 32 + QUEUED * (BATCH.div_ceil(ITEMS) + 1), "{ahead} units ahead");

@@ -16,7 +16,7 @@ use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
-use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
+use sched::pass::{Batch, BatchSink, Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, EventKind, EventSource, LostCount, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
@@ -451,7 +451,7 @@ impl EventSource for EventStream<'_> {
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
         match self.begin {
             Some(begin) => self.events_from(begin, sink),
-            None => self.named(&self.trace.whole_lanes(), sink, &mut []),
+            None => self.named(&self.trace.whole_lanes(), &mut |batch| sink(batch.items), &mut []),
         }
     }
 
@@ -478,6 +478,13 @@ impl EventSource for EventStream<'_> {
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
         match self.begin {
             Some(begin) => self.events_from(begin, &mut in_turn(first, others)),
+            None => self.batches_to_all(&mut |batch| first(batch.items), others),
+        }
+    }
+
+    fn batches_to_all(&mut self, first: &mut BatchSink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
+        match self.begin {
+            Some(begin) => self.events_from(begin, &mut in_turn(&mut |items| first(Batch::lent(items)), others)),
             None => self.named(&self.trace.whole_lanes(), first, others),
         }
     }
@@ -487,7 +494,8 @@ impl EventSource for EventStream<'_> {
         self.look_ahead()?;
         // Where a clock stepped back, the time of a unit does not show what is before it.
         let lanes = if self.steps_back { trace.whole_lanes() } else { trace.lanes_from(from) };
-        self.named(&lanes, &mut later(from, sink), &mut [])
+        let mut sink = later(from, sink);
+        self.named(&lanes, &mut |batch| sink(batch.items), &mut [])
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -518,7 +526,7 @@ impl<'t> EventStream<'t> {
     fn named(
         &mut self,
         lanes: &[(usize, &'t CpuPages, usize)],
-        first: &mut Sink<'_>,
+        first: &mut BatchSink<'_>,
         others: &mut [&mut SendSink<'_>],
     ) -> Result<(), Error> {
         self.look_ahead()?;
@@ -528,7 +536,9 @@ impl<'t> EventStream<'t> {
         } else {
             let mut others: Vec<_> = others.iter_mut().map(|sink| sleeps.names(*sink)).collect();
             let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
-            self.read(lanes, &mut sleeps.names(first), &mut others)
+            let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
+            let mut first = sleeps.names(first);
+            self.read(lanes, &mut |batch| first(batch.items), &mut others)
         };
         self.sleeps = Some(sleeps);
         result
@@ -549,8 +559,8 @@ impl<'t> EventStream<'t> {
         let trace = self.trace;
         let lanes = self.begin.map_or_else(|| trace.whole_lanes(), |begin| trace.lanes_from(begin));
         let mut search = Search::new(trace.header.options.kernel());
-        let mut look = |events: &[SchedEvent]| {
-            events.iter().for_each(|event| search.look(event));
+        let mut look = |batch: Batch<'_>| {
+            batch.items.iter().for_each(|event| search.look(event));
             ControlFlow::Continue(())
         };
         self.read(&lanes, &mut look, &mut [])?;
@@ -564,7 +574,7 @@ impl<'t> EventStream<'t> {
     fn read(
         &mut self,
         lanes: &[(usize, &'t CpuPages, usize)],
-        first: &mut Sink<'_>,
+        first: &mut BatchSink<'_>,
         others: &mut [&mut SendSink<'_>],
     ) -> Result<(), Error> {
         let trace = self.trace;
@@ -582,7 +592,9 @@ impl<'t> EventStream<'t> {
                 // A loss before the part is in the state before it.
                 let mut others: Vec<_> = others.iter_mut().map(|sink| later(from, *sink)).collect();
                 let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
-                let first = &mut later(from, first);
+                let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
+                let mut first = later(from, first);
+                let first: &mut BatchSink<'_> = &mut |batch| first(batch.items);
                 merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, &mut others)
             }
         };

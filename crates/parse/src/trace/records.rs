@@ -6,6 +6,7 @@ use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::unit::CpuPages;
 use crate::trace::record::{self, HeldRecord, Record};
+use sched::pass::Batch;
 use sched::{Diagnostics, Ts};
 use std::ops::ControlFlow;
 
@@ -118,9 +119,9 @@ impl Trace {
                 }
                 record::collect(self, task)
             },
-            &mut |items: &[HeldRecord]| {
-                let before = items.partition_point(|item| item.ts() < from);
-                sink(items.get(before..).unwrap_or_default())
+            &mut |batch: Batch<'_, HeldRecord>| {
+                let before = batch.items.partition_point(|item| item.ts() < from);
+                sink(batch.items.get(before..).unwrap_or_default())
             },
             &mut [],
         )

@@ -1,6 +1,7 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
 use super::moves::{Edges, PassMigrations, WindowEnd};
+use super::pieces::PieceEvents;
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
@@ -309,12 +310,11 @@ impl<A: Joined> Fold<A> {
         }
     }
 
-    /// Joins the piece of `events` that begins where this one ends, or follows it event by event with what it does not fit.
-    pub(super) fn join(mut self, later: Fold<A>, events: &[SchedEvent]) -> Fold<A> {
+    /// Joins the piece that begins where this one ends, or follows it event by event with what it does not fit.
+    pub(super) fn join(mut self, later: Fold<A>, events: &PieceEvents) -> Fold<A> {
         if !self.analysis.fits(&later.analysis) {
             self.analysis.join_members(later.analysis);
-            // What `feed` returns, whether the analysis needs more events, was decided when the piece was made.
-            let _ = self.feed(events);
+            self.follow(events);
             self.analysis.take_up();
             #[cfg(debug_assertions)]
             assert_eq!(self.state.compared(), later.state.compared(), "a piece began with another state");
@@ -322,6 +322,13 @@ impl<A: Joined> Fold<A> {
         }
         self.analysis.join(later.analysis);
         Fold { analysis: self.analysis, ..later }
+    }
+
+    /// Takes all events of a piece. Whether the analysis needs more is up to the scout, which sees all pieces.
+    pub(super) fn follow(&mut self, events: &PieceEvents) {
+        events.stretches().for_each(|events| {
+            let _ = self.feed(events);
+        });
     }
 
     /// The number of events that precede the window.
@@ -336,9 +343,9 @@ impl Fold<()> {
         self.inside && self.moves.is_none() && self.state.can_be_scanned()
     }
 
-    /// Whether all these events are inside the window, as far as its end decides it.
-    pub(super) fn has_inside(&self, events: &[SchedEvent]) -> bool {
-        events.last().is_none_or(|last| match self.end {
+    /// Whether all events up to this one are inside the window, as far as its end decides it.
+    pub(super) fn has_inside(&self, last: Option<&SchedEvent>) -> bool {
+        last.is_none_or(|last| match self.end {
             WindowEnd::Open => true,
             WindowEnd::Inclusive => last.ts <= self.to,
             WindowEnd::Exclusive => last.ts < self.to,
@@ -347,7 +354,7 @@ impl Fold<()> {
 
     /// Takes the effect of `events`, all of which are inside the window, in place of a walk over them: breaks if the start turns out
     /// to be wrong. Returns `None`, and changes nothing, if they must be walked over.
-    pub(super) fn take(&mut self, effect: &Scan, events: &[SchedEvent]) -> Option<ControlFlow<()>> {
+    pub(super) fn take(&mut self, effect: &Scan, events: &PieceEvents) -> Option<ControlFlow<()>> {
         #[cfg(debug_assertions)]
         let mut walked = self.state.clone();
         if !self.state.take(effect) {

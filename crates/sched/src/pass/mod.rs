@@ -17,7 +17,7 @@ mod window;
 pub use fold::SideBySide;
 pub(crate) use fold::WindowFold;
 pub use pieces::Pieces;
-pub use source::{EventSource, Extent, FirstEvent, SendSink, Sink, in_turn};
+pub use source::{Batch, BatchSink, EventSource, Extent, FirstEvent, SendSink, Sink, in_turn};
 pub use window::Window;
 
 use fold::{Haste, PassPlan, learn};

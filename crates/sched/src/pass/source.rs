@@ -60,6 +60,30 @@ pub type Sink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + 's;
 /// A [`Sink`] that may be called on another thread.
 pub type SendSink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + Send + 's;
 
+/// A batch of items in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'b, T = SchedEvent> {
+    /// The items.
+    pub items: &'b [T],
+    /// The memory that has these items and no others, where a receiver may keep it.
+    pub shared: Option<&'b Arc<Vec<T>>>,
+}
+
+impl<'b, T> Batch<'b, T> {
+    /// A batch that is only looked at.
+    pub fn lent(items: &'b [T]) -> Batch<'b, T> {
+        Batch { items, shared: None }
+    }
+
+    /// A batch that a receiver may keep.
+    pub fn shared(items: &'b Arc<Vec<T>>) -> Batch<'b, T> {
+        Batch { items, shared: Some(items) }
+    }
+}
+
+/// A [`Sink`] that may keep the memory of a batch.
+pub type BatchSink<'s, T = SchedEvent> = dyn FnMut(Batch<'_, T>) -> ControlFlow<()> + 's;
+
 /// Joins several receivers to one, which breaks when all of them have; a receiver that has broken is not called again.
 pub fn in_turn<T>(first: &mut Sink<'_, T>, others: &mut [&mut SendSink<'_, T>]) -> impl FnMut(&[T]) -> ControlFlow<()> {
     let mut done = vec![false; others.len() + 1];
@@ -134,6 +158,16 @@ pub trait EventSource {
         self.events(&mut in_turn(first, others))
     }
 
+    /// Delivers all events likewise, with the memory of those for `first` where it may keep it. The default lends it.
+    fn batches_to_all(
+        &mut self,
+        first: &mut BatchSink<'_>,
+        others: &mut [&mut SendSink<'_>],
+    ) -> Result<(), Self::Error> {
+        let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
+        if others.is_empty() { self.events(first) } else { self.events_to_all(first, others) }
+    }
+
     /// The findings on the source itself, as of the readings so far. Called after a reading.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
@@ -177,6 +211,10 @@ impl<S: EventSource> EventSource for &mut S {
 
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), S::Error> {
         (**self).events_to_all(first, others)
+    }
+
+    fn batches_to_all(&mut self, first: &mut BatchSink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), S::Error> {
+        (**self).batches_to_all(first, others)
     }
 
     fn diagnostics(&self) -> Diagnostics {

@@ -123,7 +123,7 @@ impl SchedState {
 
 impl Scan {
     /// Finds the effect of `events` from a state without knowledge of tasks; `None` where only the walk over them shows it.
-    pub(crate) fn of(events: &[SchedEvent], unknown: SchedState) -> Option<Scan> {
+    pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e SchedEvent>, unknown: SchedState) -> Option<Scan> {
         let cpus = unknown.cpus.len();
         let mut scan = Scan {
             state: unknown,
@@ -133,7 +133,7 @@ impl Scan {
             dead: SeededSet::default(),
             cpus: vec![ScannedCpu::default(); cpus],
         };
-        events.iter().try_for_each(|event| scan.follow(event))?;
+        events.into_iter().try_for_each(|event| scan.follow(event))?;
         scan.is_decided().then_some(scan)
     }
 

@@ -1,12 +1,14 @@
 //! The thread that cuts the events into pieces, and knows the state at the beginning of each.
 
+use super::PieceEvents;
 use super::Pieces;
 use super::workers::{Back, Beginning, Followed, Helper, Job, PassPiece, Scanned, UnknownPiece, hand_in};
 use crate::analysis::joined::Joined;
-use crate::event::SchedEvent;
+use crate::pass::Batch;
 use crate::pass::fold::Fold;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -57,9 +59,7 @@ pub(super) struct Scout<'p, A, F> {
     present: PieceInHand<A>,
     /// The first piece, while its window has not begun.
     first: Option<Fold<A>>,
-    events: Vec<SchedEvent>,
-    /// Empty lists for the next pieces.
-    spaces: Vec<Vec<SchedEvent>>,
+    events: PieceEvents,
     /// The number of events at which the present piece ends.
     length: usize,
     number: u64,
@@ -93,8 +93,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             helper,
             present: PieceInHand::None,
             first: Some(first),
-            events: Vec::new(),
-            spaces: Vec::new(),
+            events: PieceEvents::default(),
             length: 0,
             number: 0,
             scans: Scans { are_wanted: pieces.scans, ..Scans::default() },
@@ -107,7 +106,8 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
     }
 
     /// Takes the next events; breaks when the pass needs no more.
-    pub(super) fn take(&mut self, mut events: &[SchedEvent]) -> ControlFlow<()> {
+    pub(super) fn take(&mut self, batch: Batch<'_>) -> ControlFlow<()> {
+        let mut events = batch.items;
         if let Some(first) = &mut self.first {
             // Before the window nothing is divided: an analysis that looks back may follow anything there.
             let (early, rest) = events.split_at(first.early(events));
@@ -119,7 +119,10 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 self.begin()?;
             }
             let (here, rest) = events.split_at(events.len().min(self.length - self.events.len()));
-            self.events.extend_from_slice(here);
+            match batch.shared {
+                Some(shared) => self.events.push(shared, shared.len() - events.len()..shared.len() - rest.len()),
+                None => self.events.push(&Arc::new(here.to_vec()), 0..here.len()),
+            }
             let flow = match &mut self.present {
                 PieceInHand::Own(own) => own.feed(here),
                 PieceInHand::Walked(_) => self.fold.feed(here),
@@ -168,7 +171,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
 
     /// Ends the present piece; breaks if no worker will follow it, or if the pass needs no more events.
     fn end(&mut self) -> ControlFlow<()> {
-        let events = std::mem::replace(&mut self.events, self.spaces.pop().unwrap_or_default());
+        let events = std::mem::take(&mut self.events);
         let number = self.number;
         (self.number, self.under_way) = (number + 1, self.under_way + 1);
         match std::mem::replace(&mut self.present, PieceInHand::None) {
@@ -183,7 +186,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 self.scans.next = self.number;
                 self.send(Job::Follow(Box::new(PassPiece { number, beginning, events })))
             }
-            PieceInHand::Scanned if self.fold.has_inside(&events) => {
+            PieceInHand::Scanned if self.fold.has_inside(events.last()) => {
                 self.scans.open += 1;
                 let unknown = self.fold.state.unknown();
                 self.send(Job::Scan(Box::new(UnknownPiece { number, unknown, events })))
@@ -225,10 +228,8 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 self.send = None;
                 ControlFlow::Break(())
             }
-            Back::Space(mut events) => {
+            Back::Joined => {
                 self.under_way -= 1;
-                events.clear();
-                self.spaces.push(events);
                 ControlFlow::Continue(())
             }
             Back::Scanned(scanned) => {
@@ -253,7 +254,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             }
             None => {
                 self.scans.walked += 1;
-                self.fold.feed(&events)
+                events.stretches().try_for_each(|events| self.fold.feed(events))
             }
         };
         self.scans.next = number + 1;

@@ -1,7 +1,7 @@
 //! The threads that scan pieces, follow them with an analysis, and join them in order.
 
+use super::PieceEvents;
 use crate::analysis::joined::Joined;
-use crate::event::SchedEvent;
 use crate::pass::fold::Fold;
 use crate::state::{Scan, SchedState};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(super) enum Beginning<A> {
 pub(super) struct PassPiece<A> {
     pub(super) number: u64,
     pub(super) beginning: Beginning<A>,
-    pub(super) events: Vec<SchedEvent>,
+    pub(super) events: PieceEvents,
 }
 
 /// A piece whose beginning is not known yet.
@@ -27,7 +27,7 @@ pub(super) struct UnknownPiece {
     pub(super) number: u64,
     /// The state before it, without its tasks.
     pub(super) unknown: SchedState,
-    pub(super) events: Vec<SchedEvent>,
+    pub(super) events: PieceEvents,
 }
 
 /// The work on a piece.
@@ -41,14 +41,14 @@ pub(super) struct Scanned {
     pub(super) number: u64,
     /// The effect of the piece; none where its events must be walked over.
     pub(super) effect: Option<Scan>,
-    pub(super) events: Vec<SchedEvent>,
+    pub(super) events: PieceEvents,
 }
 
 /// A message to the scout.
 pub(super) enum Back {
     Scanned(Box<Scanned>),
-    /// The list of events of a piece that is no longer needed.
-    Space(Vec<SchedEvent>),
+    /// A piece was joined.
+    Joined,
     /// A worker failed, so that a piece is missing for ever.
     Lost,
 }
@@ -56,7 +56,7 @@ pub(super) enum Back {
 /// A piece that was followed to its end.
 pub(super) struct Followed<A> {
     pub(super) fold: Fold<A>,
-    pub(super) events: Vec<SchedEvent>,
+    pub(super) events: PieceEvents,
 }
 
 /// The pieces that were followed, joined as far as all before them were.
@@ -104,7 +104,7 @@ pub(super) fn work<A: Joined, F: Fn() -> A + Sync>(receive: &Mutex<Receiver<Job<
         match job {
             Ok(Job::Scan(piece)) => {
                 let UnknownPiece { number, unknown, events } = *piece;
-                let effect = Scan::of(&events, unknown);
+                let effect = Scan::of(events.iter(), unknown);
                 // If the scout is gone, nobody needs the effect.
                 let _ = helper.give_back.send(Back::Scanned(Box::new(Scanned { number, effect, events })));
             }
@@ -114,8 +114,7 @@ pub(super) fn work<A: Joined, F: Fn() -> A + Sync>(receive: &Mutex<Receiver<Job<
                     Beginning::First(fold) => fold,
                     Beginning::Later(scout) => scout.resumed((helper.analysis)()),
                 };
-                // What `feed` returns, whether the analysis needs more events, is up to the scout, which sees all of them.
-                let _ = fold.feed(&events);
+                fold.follow(&events);
                 hand_in(helper.joint, number, Followed { fold, events }, &helper.give_back);
             }
             Err(_) => return,
@@ -142,8 +141,9 @@ pub(super) fn hand_in<A: Joined>(joint: &Mutex<Joint<A>>, number: u64, piece: Fo
             None => fold,
             Some(joined) => joined.join(fold, &events),
         };
-        // If the scout is gone, it needs no more room.
-        let _ = give_back.send(Back::Space(events));
+        // Another piece may take their room. If the scout is gone, it needs none.
+        drop(events);
+        let _ = give_back.send(Back::Joined);
         held = lock();
         (held.joined, held.is_busy, held.next) = (Some(joined), false, next + 1);
     }
