@@ -10,8 +10,8 @@
 //! With zstd the first table has the decompression alone, by the same library on as many threads.
 //!
 //! The events of the recording are packed into full pages, which are repeated with later times until the file has its size. Other
-//! programs are slow, so they read a tenth of it. Those that are not installed have no row: trace-cmd, and Perfetto's trace processor,
-//! which `SCHEDVIZ_PERFETTO` names as for the tests.
+//! programs are slow, so they read a tenth of it. Those that are not installed have no row: trace-cmd, LISA's `trace-dump`, and
+//! Perfetto's trace processor, which `SCHEDVIZ_PERFETTO` names as for the tests.
 #![allow(clippy::print_stdout)]
 
 mod others;
@@ -180,7 +180,7 @@ fn throughput(folder: &Path, runs: usize, data: &Data, chunks: &Chunks) {
     let rate = |events: u64, run: &Measured| events as f64 / 1e6 / run.elapsed.as_secs_f64();
     let theirs: Vec<Measured> = theirs.iter().map(|runs| typical(runs)).collect();
     let least =
-        others.iter().position(|other| other.name == "trace-cmd report").map(|nth| rate(data.events.1, &theirs[nth]));
+        others.iter().position(|other| other.name == "`trace-cmd report`").map(|nth| rate(data.events.1, &theirs[nth]));
     println!("\n| program | elapsed, s | CPU time, s | million events/s | times `trace-cmd report` | memory, MiB |");
     println!("|---|---|---|---|---|---|");
     let row = |name: &str, events: u64, run: &Measured| {

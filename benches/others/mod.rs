@@ -27,7 +27,7 @@ impl Other {
 
 /// The other programs that are installed, each with the events of the recording `small.dat` of this folder.
 pub(crate) fn installed(folder: &Path) -> Vec<Other> {
-    [trace_cmd(folder), perfetto(folder)].into_iter().flatten().collect()
+    [trace_cmd(folder), lisa(folder), perfetto(folder)].into_iter().flatten().collect()
 }
 
 /// Whether a program can be run.
@@ -39,7 +39,22 @@ fn runs(program: &str) -> bool {
 fn trace_cmd(folder: &Path) -> Option<Other> {
     let mut command = Command::new("trace-cmd");
     command.args(["report", "-i"]).arg(folder.join("small.dat"));
-    runs("trace-cmd").then_some(Other { name: "trace-cmd report", command, start: None })
+    runs("trace-cmd").then_some(Other { name: "`trace-cmd report`", command, start: None })
+}
+
+/// LISA's reader, which writes a table of each event.
+fn lisa(folder: &Path) -> Option<Other> {
+    if !runs("trace-dump") {
+        return None;
+    }
+    let tables = folder.join("lisa");
+    std::fs::create_dir_all(&tables).expect("a folder");
+    let mut command = Command::new("trace-dump");
+    command
+        .args(["parquet", "--trace-format", "tracedat", "--trace"])
+        .arg(folder.join("small.dat"))
+        .current_dir(tables);
+    Some(Other { name: "LISA's `trace-dump parquet`", command, start: None })
 }
 
 /// Perfetto's trace processor, loading: `SCHEDVIZ_PERFETTO` names it, as for the tests.
