@@ -33,7 +33,7 @@ use parse::{Error, Options, Source, Trace};
 const HEAD: u64 = 64 << 10;
 
 /// Whether a file is a printed trace: its beginning has a line with an event, and no byte of a binary file; or it is a page of systrace with
-/// such a line.
+/// such a line. JSON with such a text in it is none.
 #[must_use]
 pub fn is_text(source: &Source) -> bool {
     let head = source.get(&(0..source.size().min(HEAD))).unwrap_or_default();
@@ -41,6 +41,7 @@ pub fn is_text(source: &Source) -> bool {
         return html::has_event(source);
     }
     !head.contains(&0)
+        && !head.starts_with(b"{\"")
         && head.split(|byte| *byte == b'\n').any(|line| matches!(PrintedLine::of(line), PrintedLine::Event(_)))
 }
 

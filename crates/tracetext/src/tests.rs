@@ -331,4 +331,7 @@ fn pages_of_systrace_are_read() {
     }
     let without = format!("{code}{}", section(&json));
     assert!(!is_text(&Source::Memory(without.into_bytes())));
+    let of_viewer = format!("{{\"systemTraceEvents\":\"{}\"}}", trace.replace('\n', "\\n"));
+    assert!(matches!(PrintedLine::of(of_viewer.as_bytes()), PrintedLine::Event(_)), "{of_viewer}");
+    assert!(!is_text(&Source::Memory(of_viewer.into_bytes())));
 }
