@@ -117,8 +117,8 @@ fn command(nth: usize, folder: &Path, threads: Option<usize>) -> (Command, Strin
         _ => "pdf",
     };
     let output = folder.join(format!("output-{nth}.{kind}"));
-    // An exported page replaces no file.
-    let _ = std::fs::remove_file(&output);
+    // An exported page, which is a folder, replaces none.
+    let _ = std::fs::remove_dir_all(&output);
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
     for argument in arguments {
         command.arg(if *argument == OUTPUT { output.as_os_str() } else { argument.as_ref() });
