@@ -1,7 +1,7 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
 use super::moves::{Edges, PassMigrations, WindowEnd};
-use super::pieces::PieceEvents;
+use super::piece_events::PieceEvents;
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 mod fold;
 mod moves;
+mod piece_events;
 mod pieces;
 pub mod replay;
 mod source;

@@ -10,7 +10,6 @@
 //! No thread copies events: a piece holds the batches of the source.
 //! `docs/design.md` weighs this against reading each piece from the file by itself.
 
-mod events;
 mod scout;
 mod workers;
 
@@ -19,7 +18,6 @@ use super::{EventSource, Outcome, OutputsBeside, SendSink};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
 use crate::event::SchedEvent;
-pub(super) use events::PieceEvents;
 use scout::Scout;
 use std::num::NonZero;
 use std::ops::ControlFlow;

@@ -63,7 +63,7 @@ pub type SendSink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + Sen
 /// A batch of items in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'b, T = SchedEvent> {
-    /// The items.
+    /// The items, one after the other in the order of the trace.
     pub items: &'b [T],
     /// The memory that has these items and no others, where a receiver may keep it.
     pub shared: Option<&'b Arc<Vec<T>>>,

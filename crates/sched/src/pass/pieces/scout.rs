@@ -1,11 +1,11 @@
 //! The thread that cuts the events into pieces, and knows the state at the beginning of each.
 
-use super::PieceEvents;
 use super::Pieces;
 use super::workers::{Back, Beginning, Followed, Helper, Job, PassPiece, Scanned, UnknownPiece, hand_in};
 use crate::analysis::joined::Joined;
 use crate::pass::Batch;
 use crate::pass::fold::Fold;
+use crate::pass::piece_events::PieceEvents;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The threads that scan pieces, follow them with an analysis, and join them in order.
 
-use super::PieceEvents;
 use crate::analysis::joined::Joined;
 use crate::pass::fold::Fold;
+use crate::pass::piece_events::PieceEvents;
 use crate::state::{Scan, SchedState};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 /// The events of a piece, in order: stretches of batches that the source and other pieces hold as well, so that the thread that cuts
 /// the pieces copies none.
 #[derive(Debug, Default)]
-pub(in crate::pass) struct PieceEvents {
+pub(super) struct PieceEvents {
     stretches: Vec<(Arc<Vec<SchedEvent>>, Range<usize>)>,
     number: usize,
 }
 
 impl PieceEvents {
     /// The number of events.
-    pub(in crate::pass) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.number
     }
 
@@ -25,17 +25,17 @@ impl PieceEvents {
     }
 
     /// The events of each batch.
-    pub(in crate::pass) fn stretches(&self) -> impl Iterator<Item = &[SchedEvent]> {
+    pub(super) fn stretches(&self) -> impl Iterator<Item = &[SchedEvent]> {
         self.stretches.iter().map(|(batch, range)| batch.get(range.clone()).unwrap_or_default())
     }
 
     /// The last event.
-    pub(in crate::pass) fn last(&self) -> Option<&SchedEvent> {
+    pub(super) fn last(&self) -> Option<&SchedEvent> {
         self.stretches().last().and_then(<[SchedEvent]>::last)
     }
 
     /// The events one by one.
-    pub(in crate::pass) fn iter(&self) -> impl Iterator<Item = &SchedEvent> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SchedEvent> {
         self.stretches().flatten()
     }
 }
