@@ -40,6 +40,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Each command keeps other things of a task, so that each has a peak of its own.
 #[test]
 fn living_tasks_have_a_limit() {
     let folder = scratch("living-tasks");

@@ -241,6 +241,7 @@ fn figures(path: &Path, window: sched::Window) -> (String, Vec<SchedEvent>) {
     (figures, events)
 }
 
+/// The fixtures are of few layouts: byte orders, word sizes, page sizes and compressions are written by different code.
 #[test]
 fn every_kind_of_file_can_be_cut() {
     let folder = scratch("cut-kinds");
@@ -348,6 +349,7 @@ fn has(bytes: &[u8], name: &[u8]) -> bool {
     bytes.windows(name.len()).any(|window| window == name)
 }
 
+/// The bytes of the parts are searched for each name that the recordings have, wherever a writer may have left one.
 #[test]
 fn an_anonymous_part_has_no_names() {
     let folder = scratch("cut-anonymous");
@@ -403,6 +405,7 @@ fn without_names(mut document: Value) -> Value {
     document
 }
 
+/// A note is made of a note here, for each command.
 #[test]
 fn a_part_can_be_cut_again() {
     let folder = scratch("cut-again");

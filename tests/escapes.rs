@@ -209,6 +209,7 @@ fn shows_hostile(ran: &Ran) -> bool {
     ran.stderr.contains("\\x1b") || String::from_utf8_lossy(&ran.stdout).contains("\\x1b")
 }
 
+/// A writer that prints a text without cleaning it is found only by running each command in each form.
 #[test]
 fn every_command_in_every_format() {
     let folder = scratch("escapes");

@@ -219,6 +219,7 @@ fn with_and_without_haste<S: EventSource>(mut source: S) -> Result<([String; 2],
     Ok(([format!("{patient:?}"), format!("{hasty:?}")], begun.get() > before))
 }
 
+/// A pass guesses the start of a trace from a prologue. Histories without births are those that prove a guess wrong.
 #[test]
 fn a_short_prologue_finds_the_same() {
     let mut broken_off = 0;

@@ -100,6 +100,7 @@ fn contradictions_are_refused_with_the_remedy() {
     assert!(folder.join("y.svg/index.html").is_file());
 }
 
+/// Each command names its own output: those that draw, and those that print unless a format is asked for.
 #[test]
 fn default_names_hold_the_window() {
     let folder = scratch("window-names");

@@ -373,6 +373,7 @@ fn no_usual_figure_of_256_cpus_is_large() {
     }
 }
 
+/// No fixture has more lanes than fit a page.
 #[test]
 fn many_cpus_share_lanes_by_the_topology() {
     let folder = crate::support::scratch("pages-lanes");

@@ -144,6 +144,7 @@ fn each_question_has_a_section_or_says_what_to_record() {
     }
 }
 
+/// A report runs every analysis beside the others, so that an order of results that depends on threads shows here alone.
 #[test]
 fn a_report_is_one_page_whatever_the_threads() {
     let folder = scratch("report");

@@ -70,6 +70,8 @@ fn check(name: &str, events: &[SchedEvent]) {
     assert_eq!(all, whole, "{name}");
 }
 
+/// The unit tests are of a few moves: here adjacent windows add up, and the times are those of `utilization` and of the matrix, under loss as
+/// well.
 #[test]
 fn run_time_is_that_of_all_tasks_and_windows_add_up() {
     for seed in crate::support::seeds(40) {

@@ -116,6 +116,7 @@ fn violations_are_those_among_the_cpus_that_are_looked_at() {
     assert!(among_some > 20 && by_bound_alone > 0, "{among_some}, {by_bound_alone}");
 }
 
+/// The unit tests of `Replay` walk over slices; here checkpoints resume within the pages of a file, with threads.
 #[test]
 fn a_file_is_read_from_the_middle() {
     for seed in crate::support::seeds(8) {

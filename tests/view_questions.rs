@@ -290,6 +290,7 @@ fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&schedviz(arguments).success().text()).expect("JSON")
 }
 
+/// The page has the number in several answers, each made by code of its own.
 #[test]
 fn the_violation_is_that_of_workcons_wherever_it_stands() {
     let mut differ = 0;
@@ -332,6 +333,7 @@ fn the_violation_is_that_of_workcons_wherever_it_stands() {
     assert!(differ >= 3, "{differ} traces have waiters that do not count");
 }
 
+/// The list of waits and the story of one are made by different passes.
 #[test]
 fn a_wait_that_migrations_continue_is_one_with_its_cpus() {
     let path = fixture("hackbench.dat");

@@ -200,6 +200,8 @@ fn no_policy_is_faster_than_the_bound_on_random_work() {
     assert!(gains > 60 && tight > 60, "{gains} {tight}");
 }
 
+/// Recordings alone have few forks, deaths and losses between the events of a path: random histories have all of them, which bounds must
+/// survive.
 #[test]
 fn no_policy_is_faster_than_the_bound_on_random_histories() {
     let (mut histories, mut runs) = (0, 0);

@@ -515,6 +515,7 @@ fn causes(events: &[SchedEvent]) -> BTreeMap<(i32, Ts, Cpu), Cause> {
     Pass::over(events).run(Collect::default).unwrap_or_else(|never| match never {}).output
 }
 
+/// The simulator moves tasks for fewer reasons than kernels do.
 #[test]
 fn a_second_implementation_agrees_on_recordings() {
     let mut compared = 0;
