@@ -107,8 +107,14 @@ const COMMANDS: [&[&str]; 17] = [
 /// The number of commands that the first table has.
 const OF_THROUGHPUT: usize = 10;
 
-/// A command on a trace, as it is run and as the tables name it.
-fn command(nth: usize, folder: &Path, threads: Option<usize>) -> (Command, String) {
+/// A command as the tables name it.
+fn name(nth: usize) -> String {
+    let is_word = |argument: &&str| !matches!(*argument, OUTPUT | "-o" | "--json" | "--events" | "sched:*");
+    format!("`{}`", COMMANDS[nth].iter().copied().filter(is_word).collect::<Vec<_>>().join(" "))
+}
+
+/// A command on the large trace.
+fn command(nth: usize, folder: &Path, threads: Option<usize>) -> Command {
     let arguments = COMMANDS[nth];
     // Each has an output of its own, of a kind that its name shows.
     let kind = match arguments {
@@ -127,9 +133,7 @@ fn command(nth: usize, folder: &Path, threads: Option<usize>) -> (Command, Strin
     if let Some(threads) = threads {
         command.args(["--threads", &threads.to_string()]);
     }
-    let words =
-        arguments.iter().filter(|argument| !matches!(**argument, OUTPUT | "-o" | "--json" | "--events" | "sched:*"));
-    (command, format!("`{}`", words.copied().collect::<Vec<_>>().join(" ")))
+    command
 }
 
 /// What a run of a program took.
@@ -174,7 +178,7 @@ fn throughput(folder: &Path, runs: usize, data: &Data, chunks: &Chunks) {
         if !chunks.is_empty() {
             alone.push(decompress_alone(&compressed, chunks));
         }
-        ours.iter_mut().enumerate().for_each(|(nth, runs)| runs.push(measured(&command(nth, folder, None).0)));
+        ours.iter_mut().enumerate().for_each(|(nth, runs)| runs.push(measured(&command(nth, folder, None))));
         theirs.iter_mut().zip(&others).for_each(|(runs, other)| runs.push(other.run()));
     }
     let rate = |events: u64, run: &Measured| events as f64 / 1e6 / run.elapsed.as_secs_f64();
@@ -189,7 +193,7 @@ fn throughput(folder: &Path, runs: usize, data: &Data, chunks: &Chunks) {
         let (elapsed, cpu, peak) = (run.elapsed.as_secs_f64(), run.cpu.as_secs_f64(), run.peak >> 20);
         println!("| {name} | {elapsed:.2} | {cpu:.2} | {rate:.2} | {times} | {peak} |");
     };
-    ours.iter().enumerate().for_each(|(nth, runs)| row(&command(nth, folder, None).1, data.events.0, &typical(runs)));
+    ours.iter().enumerate().for_each(|(nth, runs)| row(&name(nth), data.events.0, &typical(runs)));
     others.iter().zip(&theirs).for_each(|(other, run)| row(&format!("{}, of a tenth", other.name), data.events.1, run));
     if !alone.is_empty() {
         println!("\nDecompression alone: {:.2} GB/s.", data.size / median(alone).as_secs_f64());
@@ -216,11 +220,11 @@ fn by_threads(folder: &Path, runs: usize, most: usize) {
     println!("|---|{}---|", threads.iter().map(|_| "---|").collect::<String>());
     for nth in 0..COMMANDS.len() {
         let of =
-            |threads| typical(&(0..runs).map(|_| measured(&command(nth, folder, Some(threads)).0)).collect::<Vec<_>>());
+            |threads| typical(&(0..runs).map(|_| measured(&command(nth, folder, Some(threads)))).collect::<Vec<_>>());
         let times: Vec<Measured> = threads.iter().map(|n| of(*n)).collect();
         let cell = |run: &Measured| format!(" {:.2} ({:.2}) |", run.elapsed.as_secs_f64(), run.cpu.as_secs_f64());
         let peak = times.iter().map(|run| run.peak >> 20).max().unwrap_or(0);
-        println!("| {} |{} {peak} |", command(nth, folder, None).1, times.iter().map(cell).collect::<String>());
+        println!("| {} |{} {peak} |", name(nth), times.iter().map(cell).collect::<String>());
     }
 }
 

@@ -83,7 +83,7 @@ Examples:
   schedviz view trace.dat --index trace.index
                                              a second time, the page is there at once
   schedviz view trace.dat --plot irq         interrupts over the lanes
-  schedviz view guest.dat --host host.dat    when the host kept each vCPU of a guest
+  schedviz view guest.dat --host host.dat    when the host kept each vCPU
   schedviz view trace.dat --no-open --port 8080
                                              for a machine without a browser:
                                              ssh -L 8080:127.0.0.1:8080";

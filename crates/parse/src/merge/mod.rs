@@ -37,7 +37,7 @@ use crate::merge::order::OrderFinder;
 use crate::merge::unit_boundary::{Timed, UnitBoundary};
 use crate::parallel::{Pool, parallel_by};
 use crate::ring::unit::{CpuPages, Unit};
-use sched::pass::{Batch, BatchSink, SendSink, in_turn};
+use sched::pass::{Batch, BatchSink, SendSink, in_turn, lending};
 use sched::{Diagnostics, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -188,7 +188,7 @@ pub(crate) fn merge<'t, T: Timed>(
     };
     let decode = |task: UnitTask<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
-        let found = merge_alone(merger, decode, in_turn(&mut |items| first(Batch::lent(items)), others));
+        let found = merge_alone(merger, decode, in_turn(&mut lending(first), others));
         return found.all(is_whole);
     };
     let reader = std::thread::current();

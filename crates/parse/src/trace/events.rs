@@ -16,7 +16,7 @@ use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
-use sched::pass::{Batch, BatchSink, Extent, FirstEvent, SendSink, Sink, in_turn};
+use sched::pass::{Batch, BatchSink, Extent, FirstEvent, SendSink, Sink, in_turn, lending};
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, EventKind, EventSource, LostCount, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
@@ -484,7 +484,7 @@ impl EventSource for EventStream<'_> {
 
     fn batches_to_all(&mut self, first: &mut BatchSink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
         match self.begin {
-            Some(begin) => self.events_from(begin, &mut in_turn(&mut |items| first(Batch::lent(items)), others)),
+            Some(begin) => self.events_from(begin, &mut in_turn(&mut lending(first), others)),
             None => self.named(&self.trace.whole_lanes(), first, others),
         }
     }
@@ -536,8 +536,8 @@ impl<'t> EventStream<'t> {
         } else {
             let mut others: Vec<_> = others.iter_mut().map(|sink| sleeps.names(*sink)).collect();
             let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
-            let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
-            let mut first = sleeps.names(first);
+            let mut first = lending(first);
+            let mut first = sleeps.names(&mut first);
             self.read(lanes, &mut |batch| first(batch.items), &mut others)
         };
         self.sleeps = Some(sleeps);
@@ -592,8 +592,8 @@ impl<'t> EventStream<'t> {
                 // A loss before the part is in the state before it.
                 let mut others: Vec<_> = others.iter_mut().map(|sink| later(from, *sink)).collect();
                 let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
-                let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
-                let mut first = later(from, first);
+                let mut first = lending(first);
+                let mut first = later(from, &mut first);
                 let first: &mut BatchSink<'_> = &mut |batch| first(batch.items);
                 merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, &mut others)
             }

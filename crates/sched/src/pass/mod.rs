@@ -18,7 +18,7 @@ mod window;
 pub use fold::SideBySide;
 pub(crate) use fold::WindowFold;
 pub use pieces::Pieces;
-pub use source::{Batch, BatchSink, EventSource, Extent, FirstEvent, SendSink, Sink, in_turn};
+pub use source::{Batch, BatchSink, EventSource, Extent, FirstEvent, SendSink, Sink, in_turn, lending};
 pub use window::Window;
 
 use fold::{Haste, PassPlan, learn};

@@ -48,7 +48,7 @@ impl Pieces {
     const SCANNED: usize = 1 << 13;
     /// Minimum number of workers that scan the pieces. Fewer of them do the scout's work besides their own no faster than it does.
     const LEAST_SCANNING: usize = 4;
-    /// Maximum number of workers: the merge and the scout each take about a tenth of the time of `workcons` on one thread.
+    /// Maximum number of workers: the merge and the scout each take about a seventh of the time of `workcons` on one thread.
     const MOST_WORKERS: usize = 24;
     /// The number of pieces for each worker that wait beside the one that it follows, for all workers together.
     const QUEUED: usize = 2;

@@ -70,11 +70,6 @@ pub struct Batch<'b, T = SchedEvent> {
 }
 
 impl<'b, T> Batch<'b, T> {
-    /// A batch that is only looked at.
-    pub fn lent(items: &'b [T]) -> Batch<'b, T> {
-        Batch { items, shared: None }
-    }
-
     /// A batch that a receiver may keep.
     pub fn shared(items: &'b Arc<Vec<T>>) -> Batch<'b, T> {
         Batch { items, shared: Some(items) }
@@ -83,6 +78,11 @@ impl<'b, T> Batch<'b, T> {
 
 /// A [`Sink`] that may keep the memory of a batch.
 pub type BatchSink<'s, T = SchedEvent> = dyn FnMut(Batch<'_, T>) -> ControlFlow<()> + 's;
+
+/// Passes items on to a receiver of batches, which may keep none of them.
+pub fn lending<T>(sink: &mut BatchSink<'_, T>) -> impl FnMut(&[T]) -> ControlFlow<()> {
+    move |items| sink(Batch { items, shared: None })
+}
 
 /// Joins several receivers to one, which breaks when all of them have; a receiver that has broken is not called again.
 pub fn in_turn<T>(first: &mut Sink<'_, T>, others: &mut [&mut SendSink<'_, T>]) -> impl FnMut(&[T]) -> ControlFlow<()> {
@@ -164,7 +164,7 @@ pub trait EventSource {
         first: &mut BatchSink<'_>,
         others: &mut [&mut SendSink<'_>],
     ) -> Result<(), Self::Error> {
-        let first: &mut Sink<'_> = &mut |items| first(Batch::lent(items));
+        let first: &mut Sink<'_> = &mut lending(first);
         if others.is_empty() { self.events(first) } else { self.events_to_all(first, others) }
     }
 
