@@ -4,6 +4,7 @@ use crate::support::{events, fixture, schedviz, schedviz_in, scratch};
 use crate::trace_cmd::report;
 use parse::{FileIssue, Options, Source, Trace};
 use sched::{Comm, EventKind, SchedEvent, StateClass};
+use testkit::{gzip, viewer_json, viewer_page};
 
 /// The text that trace-cmd prints of a fixture; nothing where it is not installed.
 fn printed(name: &str, options: &[&str]) -> Option<Vec<u8>> {
@@ -195,4 +196,34 @@ fn rounded_times_withhold_a_verdict_that_they_can_change() {
     let (exact, rounded) = (certainty("exact.txt"), certainty("rounded.txt"));
     assert!(exact.iter().any(|word| word == "\"exact\""), "{exact:?}");
     assert!(!rounded.is_empty() && rounded.iter().all(|word| word != "\"exact\""), "{rounded:?}");
+}
+
+/// A text in the JSON or in a page of a trace viewer is the text: each report is the same.
+#[test]
+fn reports_about_a_wrapped_text_are_those_about_the_text() {
+    let folder = scratch("text-wrapped");
+    let dat = fixture("hackbench-7.2.dat");
+    let text = schedviz(&["convert", dat.to_str().expect("a path"), "-o", "-", "-q"]).success().text();
+    let json = viewer_json(&text);
+    let of = |command: &str, file: &[u8]| -> serde_json::Value {
+        std::fs::write(folder.join("trace"), file).expect("a file");
+        let ran = schedviz_in(&folder, &[command, "trace", "--json", "-q"]);
+        serde_json::from_slice(&ran.success().stdout).expect("JSON")
+    };
+    let pages = [gzip(text.as_bytes()), gzip(json.as_bytes())].map(|source| viewer_page(&[source]));
+    for command in ["workcons", "latency", "migrations"] {
+        let expected = of(command, text.as_bytes());
+        for file in [json.as_bytes(), &gzip(json.as_bytes()), &pages[0], &pages[1]] {
+            assert_eq!(of(command, file), expected, "{command}");
+        }
+    }
+    std::fs::write(folder.join("cut"), &json[..json.len() / 2]).expect("a file");
+    let text = schedviz_in(&folder, &["info", "cut", "-q"]).success().text();
+    assert!(
+        text.contains("\nrecorder   unknown, JSON of a trace viewer\n") && text.contains("the text of ftrace"),
+        "{text}"
+    );
+    std::fs::write(folder.join("other.json"), "{\"traceEvents\":[]}").expect("a file");
+    let error = schedviz_in(&folder, &["info", "other.json"]).stderr;
+    assert!(error.contains("JSON without the text of ftrace"), "{error}");
 }

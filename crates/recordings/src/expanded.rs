@@ -3,12 +3,7 @@
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use parse::{Error, Source};
 use std::io::{self, Read};
-use transcript::Sorted;
-
-/// SourceReader that a file may become: these for every file, and for each byte of it as many more. Texts of traces become a twentieth.
-fn most(file: u64) -> u64 {
-    file.saturating_mul(64).saturating_add(32 << 20)
-}
+use transcript::{Sorted, expanded_limit};
 
 /// The word of Android's `atrace -z` before the compressed text of a trace, and the first byte of that; messages may precede it.
 const ATRACE: &[u8] = b"TRACE:\n\x78";
@@ -26,11 +21,11 @@ pub(crate) fn expanded(source: &Source) -> Result<Option<Source>, Error> {
         _ => Error::Foreign { what: format!("a compressed file that is cut or damaged at its beginning ({why})") },
     };
     let plain = if head.starts_with(&[0x1f, 0x8b]) {
-        write(&mut MultiGzDecoder::new(bytes), most(source.size()))
+        write(&mut MultiGzDecoder::new(bytes), expanded_limit(source.size()))
     } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        zstd::stream::read::Decoder::new(bytes).and_then(|mut bytes| write(&mut bytes, most(source.size())))
+        zstd::stream::read::Decoder::new(bytes).and_then(|mut bytes| write(&mut bytes, expanded_limit(source.size())))
     } else if atrace.is_some_and(|at| head.get(..at).unwrap_or_default().is_ascii()) {
-        write(&mut ZlibDecoder::new(bytes), most(source.size()))
+        write(&mut ZlibDecoder::new(bytes), expanded_limit(source.size()))
     } else {
         return Ok(None);
     };
@@ -66,14 +61,9 @@ struct SourceReader<'s> {
 
 impl Read for SourceReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let end = self.at.saturating_add(buffer.len() as u64).min(self.source.size());
-        let mut window = Vec::new();
-        let bytes = self.source.read(&(self.at..end), &mut window).ok_or(io::ErrorKind::UnexpectedEof)?;
-        for (to, from) in buffer.iter_mut().zip(bytes) {
-            *to = *from;
-        }
-        self.at = end;
-        Ok(bytes.len())
+        let length = self.source.read_into(self.at, buffer)?;
+        self.at = self.at.saturating_add(length as u64);
+        Ok(length)
     }
 }
 
@@ -125,6 +115,6 @@ mod tests {
     fn what_a_file_may_become_is_bounded() {
         let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
         let plain = expanded(&Source::Memory(bomb.clone())).unwrap().unwrap();
-        assert_eq!(plain.size(), most(bomb.len() as u64));
+        assert_eq!(plain.size(), expanded_limit(bomb.len() as u64));
     }
 }

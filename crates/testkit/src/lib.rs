@@ -6,7 +6,8 @@
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.
-//! * [`PerfBuilder`] and [`PerfettoBuilder`] write the files of other recorders, [`tar()`] an archive of files.
+//! * [`PerfBuilder`] and [`PerfettoBuilder`] write the files of other recorders, [`tar()`] an archive of files,
+//!   [`viewer_json`] and [`viewer_page`] the files of trace viewers.
 //! * [`KernelLayout`] describes the sched events as kernels of several ages lay them out.
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
@@ -40,6 +41,7 @@ mod pieces;
 mod ring;
 mod simulation;
 mod tar;
+mod viewer;
 mod workload;
 
 pub use eevdf::{Eevdf, SimulatedPick};
@@ -56,6 +58,7 @@ pub use pieces::{PieceTally, in_pieces};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper, with_throttling};
 pub use tar::tar;
+pub use viewer::{gzip, viewer_json, viewer_page};
 pub use workload::{Operation, Worker, Workload};
 
 /// The byte order of a file to be written.

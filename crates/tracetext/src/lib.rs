@@ -1,7 +1,8 @@
 //! Reads printed traces: a line of text for each event.
 //!
 //! In goes what `trace-cmd report` (also with `-t`, `-R`, `-l`, `-N`), the kernel's `trace` and `trace_pipe`, or `perf script` (also with
-//! `--ns`, and any `-F` that has PID, CPU, time and event) printed, or a page of systrace (HTML). Out comes a [`parse::Trace`], as one of a trace.dat is ([`open`]).
+//! `--ns`, and any `-F` that has PID, CPU, time and event) printed; as it is, in a page (HTML) of systrace or
+//! trace2html, or in JSON of a trace viewer (`wrapped`). Out comes a [`parse::Trace`], as one of a trace.dat is ([`open`]).
 //! Times with six digits are ordered as their lines are. Nothing here panics, whatever the bytes. Begin reading in `line.rs`, what a line
 //! says, then `fields.rs`, what its event says.
 //!
@@ -18,31 +19,43 @@
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod fields;
-mod html;
 mod limits;
 mod line;
 mod lines;
 mod scan;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_wrappings;
+mod wrapped;
 
 use line::PrintedLine;
+use lines::LineCutter;
 use parse::{Error, Options, Source, Trace};
+use std::ops::ControlFlow;
+use wrapped::Wrapping;
 
 /// Bytes in which a text shows that it is one.
 const HEAD: u64 = 64 << 10;
 
-/// Whether a file is a printed trace: its beginning has a line with an event, and no byte of a binary file; or it is a page of systrace with
-/// such a line. JSON with such a text in it is none.
+/// Whether a file is a printed trace: its beginning has a line with an event, and no byte of a binary file; or it is JSON or a page with such a
+/// line, which may be anywhere in it.
 #[must_use]
 pub fn is_text(source: &Source) -> bool {
     let head = source.get(&(0..source.size().min(HEAD))).unwrap_or_default();
-    if html::is_page(&head) {
-        return html::has_event(source);
+    let is_event = |line: &[u8]| matches!(PrintedLine::of(line), PrintedLine::Event(_));
+    if Wrapping::of(&head) == Wrapping::Nothing {
+        return !head.contains(&0) && head.split(|byte| *byte == b'\n').any(is_event);
     }
-    !head.contains(&0)
-        && !head.starts_with(b"{\"")
-        && head.split(|byte| *byte == b'\n').any(|line| matches!(PrintedLine::of(line), PrintedLine::Event(_)))
+    let mut lines = LineCutter::default();
+    // An error ends the reading.
+    let take = |line: &[u8]| if is_event(line) { Err(()) } else { Ok(()) };
+    let mut is_found = false;
+    wrapped::text(source, &mut |piece| {
+        is_found = lines.piece(piece, take).is_err();
+        if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    is_found || lines.end(take).is_err()
 }
 
 /// Opens a printed trace.

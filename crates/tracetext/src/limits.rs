@@ -9,8 +9,8 @@ pub(crate) const FIELDS: usize = 48;
 /// Bytes of an event of the plugins, which are searched for every place where its parts fit. A switch has at most 101.
 pub(crate) const PLUGIN: usize = 128;
 
-/// Bytes of a page of systrace before the first event, its own code among them, which is some 5 MB.
-pub(crate) const CODE: u64 = 64 << 20;
+/// Times that data of a page may be compressed: trace2html compresses files that are compressed already once more.
+pub(crate) const PACKED: usize = 2;
 
 /// Events with fields of their own whose numbers are looked up by the names in the line, and bytes of these names; of others the format is
 /// looked up.

@@ -1,46 +1,51 @@
-//! The lines of a file, read in pieces.
+//! The lines of a text that comes in pieces.
 
 use crate::limits;
 use memchr::memchr;
-use parse::Source;
 
-/// Bytes of a file that are read at once.
-const WINDOW: u64 = 1 << 20;
+/// Cuts a text into lines.
+#[derive(Debug, Default)]
+pub(crate) struct LineCutter {
+    /// The beginning of a line whose end was not read yet, and whether that is beyond the limit.
+    rest: Vec<u8>,
+    is_long: bool,
+    left_out: u64,
+}
 
-/// Passes each line of a file to `take`, without its end; lines beyond the limit are left out. Returns the number of these. An error of `take`
-/// ends it.
-pub(crate) fn each<E>(source: &Source, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
-    let (mut at, mut rest, mut buffer) = (0, Vec::new(), Vec::new());
-    let (mut left_out, mut is_long) = (0u64, false);
-    while at < source.size() {
-        let end = at.saturating_add(WINDOW).min(source.size());
-        let Some(mut bytes) = source.read(&(at..end), &mut buffer) else { break };
-        at = end;
-        while let Some(length) = memchr(b'\n', bytes) {
-            let line = bytes.get(..length).unwrap_or_default();
-            bytes = bytes.get(length.saturating_add(1)..).unwrap_or_default();
-            let is_whole = !std::mem::take(&mut is_long) && rest.len().saturating_add(length) <= limits::LINE;
+impl LineCutter {
+    /// Passes each line that ends in a piece to `take`, without its end; lines beyond the limit are left out. An error of `take` ends it.
+    pub(crate) fn piece<E>(&mut self, mut piece: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        while let Some(length) = memchr(b'\n', piece) {
+            let line = piece.get(..length).unwrap_or_default();
+            piece = piece.get(length.saturating_add(1)..).unwrap_or_default();
+            let is_whole = !std::mem::take(&mut self.is_long) && self.rest.len().saturating_add(length) <= limits::LINE;
             if !is_whole {
-                left_out = left_out.saturating_add(1);
-            } else if rest.is_empty() {
+                self.left_out = self.left_out.saturating_add(1);
+            } else if self.rest.is_empty() {
                 take(line)?;
             } else {
-                rest.extend_from_slice(line);
-                take(&rest)?;
+                self.rest.extend_from_slice(line);
+                take(&self.rest)?;
             }
-            rest.clear();
+            self.rest.clear();
         }
-        is_long |= rest.len().saturating_add(bytes.len()) > limits::LINE;
-        if is_long {
-            rest.clear();
+        self.is_long |= self.rest.len().saturating_add(piece.len()) > limits::LINE;
+        if self.is_long {
+            self.rest.clear();
         } else {
-            rest.extend_from_slice(bytes);
+            self.rest.extend_from_slice(piece);
         }
+        Ok(())
     }
-    if is_long {
-        left_out = left_out.saturating_add(1);
-    } else if !rest.is_empty() {
-        take(&rest)?;
+
+    /// Passes a last line without an end to `take`; returns the number of lines that were left out.
+    pub(crate) fn end<E>(self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
+        if self.is_long {
+            return Ok(self.left_out.saturating_add(1));
+        }
+        if !self.rest.is_empty() {
+            take(&self.rest)?;
+        }
+        Ok(self.left_out)
     }
-    Ok(left_out)
 }

@@ -1,13 +1,15 @@
 //! One pass over the lines of a file.
 
 use crate::fields::{self, KnownField};
-use crate::html::{self, Page};
+use crate::limits;
 use crate::line::{EventLine, PrintedLine, Printer};
-use crate::{limits, lines};
+use crate::lines::LineCutter;
+use crate::wrapped::{self, Wrapping};
 use parse::{Error, FileIssue, Origin, Recording, Source};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Diagnostics, Tracepoint};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use transcript::{At, EventNumber, FieldDef, FieldKind, FieldValue, Transcript, TranscriptFacts};
 
 /// A kind of event that occurred.
@@ -31,8 +33,6 @@ struct TextScan {
     /// The known tracepoints, by name.
     tracepoints: SeededMap<&'static str, Vec<Tracepoint>>,
     printer: Option<Printer>,
-    /// The state of reading a page of systrace.
-    page: Option<Page>,
     cpus: u32,
     /// The CPUs that had events so far, where the kernel overwrote earlier ones.
     begun: Option<BTreeSet<u32>>,
@@ -50,15 +50,23 @@ struct TextScan {
 
 /// Reads all lines of a file.
 pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
-    let head = source.get(&(0..source.size().min(64))).unwrap_or_default();
-    let page = html::is_page(&head).then(Page::default);
-    let is_page = page.is_some();
-    let mut scan = TextScan { page, ..TextScan::default() };
+    let mut scan = TextScan::default();
     for tracepoint in Tracepoint::ALL {
         scan.tracepoints.entry(tracepoint.name()).or_default().push(*tracepoint);
     }
     let io = |source| Error::Io { path: std::env::temp_dir(), source };
-    let long = lines::each(source, |line| scan.line(line)).map_err(io)?;
+    let (mut lines, mut failed) = (LineCutter::default(), None);
+    let reading = wrapped::text(source, &mut |piece| match lines.piece(piece, |line| scan.line(line)) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    if let Some(error) = failed {
+        return Err(io(error));
+    }
+    let long = lines.end(|line| scan.line(line)).map_err(io)?;
     if scan.transcript.records() == 0 {
         return Err(Error::NoEvents { why: "no line of the text has an event with a time and a CPU".into() });
     }
@@ -72,31 +80,32 @@ pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
     if !has_context {
         diagnostics.add(FileIssue::NoContext);
     }
+    let is_cut = reading.is_cut;
+    if is_cut {
+        diagnostics.add_at(FileIssue::TruncatedData, || "the text of ftrace in this file".into());
+    }
     let is_perf = printer == Some(Printer::Perf);
     if is_perf && !scan.tells_losses {
         diagnostics.add(FileIssue::UntoldLosses);
     }
     let origin = Origin {
-        format: match is_perf {
-            true => "text of perf script",
-            false if is_page => "page of systrace",
-            false => "text of trace-cmd report or of the kernel",
+        format: match reading.wrapping {
+            Wrapping::Nothing if is_perf => "text of perf script",
+            Wrapping::Nothing => "text of trace-cmd report or of the kernel",
+            Wrapping::Json => "JSON of a trace viewer",
+            Wrapping::Page => "page of systrace",
+            Wrapping::CompressedPage => "page of trace2html",
         },
         clock: if is_perf { "perf".into() } else { "".into() },
         cpus: cpus.min(Cpu::LIMIT),
         ..Origin::default()
     };
-    let facts = TranscriptFacts { origin, diagnostics, lost_unmarked, ..TranscriptFacts::default() };
+    let facts = TranscriptFacts { origin, diagnostics, lost_unmarked, is_cut, ..TranscriptFacts::default() };
     transcript.finish(facts).map_err(io)
 }
 
 impl TextScan {
     fn line(&mut self, line: &[u8]) -> Result<(), std::io::Error> {
-        let line = match &mut self.page {
-            Some(page) => page.text(line),
-            None => Some(line),
-        };
-        let Some(line) = line else { return Ok(()) };
         match PrintedLine::of(line) {
             PrintedLine::Event(event) => self.event(event)?,
             PrintedLine::Lost(cpu, count) => {

@@ -30,6 +30,7 @@ mod units;
 mod writer;
 
 pub use formats::{EventNumber, FieldDef, FieldKind, FieldValue};
+pub use limits::expanded_limit;
 pub use sorted::Sorted;
 pub use writer::{At, Transcript, TranscriptFacts};
 

@@ -33,3 +33,10 @@ pub(crate) const KEPT: usize = 256;
 
 /// Sequences of records of one CPU, each in order. A record that fits in none has the time of the latest one there.
 pub(crate) const STREAMS: usize = 8;
+
+/// The number of bytes that a compressed file of this size, or compressed parts of it together, may become. Texts of traces are a twentieth when
+/// they are compressed.
+#[must_use]
+pub fn expanded_limit(file: u64) -> u64 {
+    file.saturating_mul(64).saturating_add(32 << 20)
+}

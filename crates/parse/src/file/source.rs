@@ -110,6 +110,24 @@ impl Source {
         Some(buffer)
     }
 
+    /// Reads bytes from a place on into a buffer, as many as fit or the source still has; returns their number.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the file, and a file that was cut since it was opened.
+    pub fn read_into(&self, at: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = usize::try_from(self.size().saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = buffer.get_mut(..length).unwrap_or_default();
+        match self {
+            Source::Memory(bytes) => {
+                let bytes = usize::try_from(at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+                buffer.copy_from_slice(bytes.get(..length).ok_or(ErrorKind::UnexpectedEof)?);
+            }
+            Source::File(file, _) => read_exact_at(file, buffer, at)?,
+        }
+        Ok(length)
+    }
+
     /// A few bytes.
     pub(crate) fn array<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
         let mut array = [0; N];

@@ -24,9 +24,9 @@ pub(super) fn describe(file: &[u8], size: u64) -> String {
     } else if file.get(257..262) == Some(b"ustar") {
         "this is a tar archive; unpack it first"
     } else if file.get(..14).is_some_and(|head| head.eq_ignore_ascii_case(b"<!doctype html")) || starts(b"<html") {
-        "this is a page of HTML without the text of a trace, as a page of systrace has it; the compressed trace of a page by trace2html is not read"
+        "this is a page of HTML without the text of ftrace, as a page of systrace or of trace2html has it"
     } else if starts(b"{") || starts(b"[") {
-        "this looks like JSON, which is not read; that of a trace viewer can have the text of ftrace: jq -r .systemTraceEvents FILE >FILE.txt"
+        "this looks like JSON without the text of ftrace (`systemTraceEvents`), which is all that is read of a trace viewer's JSON; record the scheduler's events as well"
     } else if starts(b"# tracer:") || starts(b"cpus=") || starts(b"version = ") || looks_like_report(file) {
         "this is the text of a trace (trace-cmd report, or the kernel's `trace` file) without a line of an event; the crate tracetext reads those that have one"
     } else if starts(b"\x17\x08\x44") || starts(b"\x17\x08") {
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn traces_in_other_wrappings_are_named() {
         for (file, words) in [
-            ("{\"traceEvents\":[],\"systemTraceEvents\":\"\"}", "jq -r .systemTraceEvents"),
-            ("<!DOCTYPE html>\n<script id=\"viewer-data\" type=\"text/plain\">\n", "a page by trace2html is not read"),
+            ("{\"traceEvents\":[],\"systemTraceEvents\":\"\"}", "without the text of ftrace"),
+            ("<!DOCTYPE html>\n<script id=\"viewer-data\" type=\"text/plain\">\n", "or of trace2html"),
         ] {
             let what = describe(file.as_bytes(), file.len() as u64);
             assert!(what.contains(words), "{what}");
