@@ -135,6 +135,38 @@ fn new_idle_balancing_needs_its_cost_and_gives_up_where_it_is_dear() {
     assert_eq!(steals(&[]), cheap);
 }
 
+/// Balancing at ticks needs no cost, moves fewer tasks the rarer the ticks are, and leaves the trace in the interval.
+#[test]
+fn the_kernels_balancer_works_at_ticks() {
+    let (file, cpus) = (path("hackbench.dat"), path("hackbench.cpus.txt"));
+    let pulls = |policy: &str, tick: &str| {
+        let (code, document) =
+            document(&[&file, "--topology", &cpus, "--under", policy, "--tick", tick, "--newidle-cost", "3us,20us"]);
+        let run = &document["runs"][0];
+        let row = &run["rows"][0];
+        assert_eq!(code, Some(0), "{document}");
+        for number in ["elapsed_ns", "violation_ns", "mean_wait_ns"] {
+            let truth =
+                if number == "mean_wait_ns" { &run["recorded"]["waits"]["mean_ns"] } else { &run["recorded"][number] };
+            let [low, truth, high] =
+                [&row[number]["low"], truth, &row[number]["high"]].map(|end| end.as_f64().expect("a number"));
+            assert!(low <= truth && truth <= high, "{number}: {row}");
+        }
+        let numbers = ["nohz", "periodic"].map(|by| row["pulls"][by].as_u64().expect("a number"));
+        (row["policy"].as_str().expect("a name").to_owned(), run["tick_ns"].as_u64().expect("a length"), numbers)
+    };
+    let (name, tick, [idle, busy]) = pulls("periodic+newidle+nohz", "4ms");
+    assert_eq!((&*name, tick), ("newidle+nohz+periodic", 4_000_000));
+    assert!(idle > 0 && busy > 0, "{idle} {busy}");
+    let [(.., [often, none]), (.., [rarely, _])] = ["1ms", "200ms"].map(|tick| pulls("nohz", tick));
+    assert!(often > rarely && none == 0, "{often} {rarely} {none}");
+    let refused = schedviz(&["whatif", &file, "--under", "nohz+nohz"]).stderr;
+    assert!(refused.contains("newidle+nohz+periodic"), "{refused}");
+    let ran = schedviz(&["whatif", &file, "--under", "nohz,periodic", "-q"]);
+    let text = String::from_utf8(ran.stdout).expect("text");
+    assert!(text.contains("Pulls at ticks, each 4.00 ms: nohz "), "{text}");
+}
+
 /// With `newidle` no larger share of the chances becomes a pull than in the trace; where that shows hardly any pull, the interval holds the trace.
 #[test]
 fn new_idle_balancing_succeeds_no_more_often_than_in_the_trace() {

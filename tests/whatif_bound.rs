@@ -4,7 +4,7 @@ use crate::support::{recordings_in_part, some_seeds};
 use parse::{Options, Trace};
 use rayon::prelude::*;
 use sched::topology::Distance;
-use sched::{EventKind, EventSource, Pass, SchedEvent, Topology, Ts};
+use sched::{Dur, EventKind, EventSource, Pass, SchedEvent, Topology, Ts};
 use std::ops::ControlFlow;
 use testkit::Operation::{Nap, NapUntil, Run, Wait, Wake};
 use testkit::{Simulation, Worker, Workload};
@@ -95,6 +95,8 @@ impl Work {
             steal(Distance::Llc),
             steal(Distance::Machine),
             PolicyName::Ideal,
+            // Nearly all random work is over within some ticks of a kernel.
+            "newidle+nohz+periodic".parse::<PolicyName>().expect("a policy").with_tick(Dur(MS as u64 / 4)),
         ];
         for policy in policies {
             for (order, interrupts, wakeups) in [
@@ -189,7 +191,7 @@ fn no_policy_is_faster_than_the_bound_on_random_work() {
         let work = Workload::random(seed, true);
         let of = Work::of_workload(&work);
         let (least, fastest, runs) = of.obeys_the_law(&Topology::default(), &format!("seed {seed}"));
-        assert_eq!(runs, 20, "seed {seed}");
+        assert_eq!(runs, 24, "seed {seed}");
         // The other simulator, which shares nothing with that of whatif.
         let stealing = Work::of_workload(&Workload { steal: Some(0), ..work }).figures.elapsed_ns.0 as i64;
         assert!(stealing >= least, "seed {seed}: {stealing} {least}");
@@ -211,7 +213,7 @@ fn no_policy_is_faster_than_the_bound_on_random_histories() {
         let Some(work) = Work::of(history.events.as_slice(), &BuildOptions::default()) else { continue };
         runs += work.obeys_the_law(&Topology::default(), &format!("seed {seed}")).2;
     }
-    assert!(3 * runs > 25 * histories, "{runs} of {histories}");
+    assert!(3 * runs > 30 * histories, "{runs} of {histories}");
 }
 
 #[test]

@@ -43,9 +43,9 @@ fn measure(name: &str, model: &Model) {
     let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
     let (order, interrupts, wakeups) = (Order::Fair, Interrupts::KeepLength, Wakeups::ByKind);
     let options = EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
-    for policy in
-        [PolicyName::Observed, PolicyName::Steal(None), PolicyName::Steal(Some(Distance::Machine)), PolicyName::Ideal]
-    {
+    let balanced = "newidle+nohz+periodic".parse().expect("a policy");
+    let steal = |within| PolicyName::Steal(within);
+    for policy in [PolicyName::Observed, steal(None), steal(Some(Distance::Machine)), balanced, PolicyName::Ideal] {
         let once = || {
             let begun = Instant::now();
             let run = simulate(model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(()));
@@ -54,7 +54,7 @@ fn measure(name: &str, model: &Model) {
         let runs: Vec<(u64, f64)> = (0..5).map(|_| once()).collect();
         let best = runs.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);
         println!(
-            "{name:<24}{policy:<16}{:>10} events{best:>8.1} million a second",
+            "{name:<24}{policy:<23}{:>10} events{best:>8.1} million a second",
             runs[0].0,
             policy = policy.to_string()
         );

@@ -34,8 +34,8 @@ pub struct WhatifArgs {
     /// Runs of the other variant, which the predictions are compared with: direction, size, skill, intervals that held
     #[arg(long, value_name = "FILES", value_delimiter = ',', requires = "predict_from")]
     pub(crate) measured: Vec<String>,
-    /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random or
-    /// ideal [default: observed, steal=llc with a topology, steal=machine, ideal]
+    /// The policies to predict: observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random, nohz,
+    /// periodic, several of these such as newidle+nohz+periodic, or ideal [default: observed, steal=llc with a topology, steal=machine, ideal]
     #[arg(long = "under", alias = "policy", value_name = "POLICY", value_delimiter = ',')]
     pub(crate) policy: Vec<PolicyName>,
     /// The order of the run queues where a policy does not follow the trace [default: fair, with fifo in the intervals]
@@ -48,6 +48,9 @@ pub struct WhatifArgs {
     /// [default: by the machine file]
     #[arg(long, value_name = "TIME[,TIME]", value_parser = length, value_delimiter = ',')]
     pub(crate) newidle_cost: Vec<Dur>,
+    /// Time between the ticks at which nohz and periodic balance: one second / CONFIG_HZ [default: 4ms]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) tick: Option<Dur>,
     /// Time by which the next run of a task is longer after a steal within its node [default: by this trace, where it shows
     /// enough migrations; else 0]
     #[arg(long, value_name = "TIME", value_parser = length)]
@@ -82,6 +85,11 @@ impl WhatifArgs {
     /// The arguments that ask for one policy by the usual rules.
     pub(crate) fn of_policy(policy: PolicyName, trace: &Path) -> Result<WhatifArgs, clap::Error> {
         WhatifArgs::of_words(&[OsStr::new(&format!("--under={policy}")), trace.as_os_str()])
+    }
+
+    /// The policies that are asked for.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = PolicyName> {
+        self.policy.iter().map(|policy| self.tick.map_or(*policy, |tick| policy.with_tick(tick)))
     }
 
     /// The arguments that ask for the usual policies by the usual rules.

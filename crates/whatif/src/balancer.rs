@@ -70,7 +70,7 @@ impl BalancerWatch {
         let [near, far] = match kind {
             MoveKind::NewIdle => [new_idle_near, new_idle_far],
             MoveKind::Idle => [idle_near, idle_far],
-            MoveKind::Stopper | MoveKind::Other => return,
+            MoveKind::Busy | MoveKind::Active | MoveKind::Stopper | MoveKind::Other => return,
         };
         let rate = if self.chances.is_near(from, dest) { near } else { far };
         rate.pulls += 1;

@@ -32,11 +32,11 @@ mod document;
 mod domains;
 mod engine;
 mod figure;
+mod kernel;
 mod measures;
 mod model;
 mod moves;
 mod near_idle;
-mod new_idle;
 mod of_trace;
 mod policy;
 mod predict;
@@ -60,15 +60,15 @@ pub use bound::{BoundScope, Granted, least_elapsed};
 pub use builder::{BuildOptions, Context, ModelBuilder};
 pub use chances::{Balancing, PullRate};
 pub use engine::{
-    Costs, EngineOptions, Interrupts, LONGEST, Machine, NewIdleCost, Order, Placement, Policy, Run, TakesEvent,
-    Wakeups, simulate,
+    Balancer, Costs, EngineOptions, Interrupts, LONGEST, Machine, NewIdleCost, Order, Placement, Policy, Pull, Pulls,
+    Run, TakesEvent, Wakeups, simulate,
 };
+pub use kernel::{KernelBalancing, Mechanisms, NewIdleRule};
 pub use measures::{CommandWaits, QueueWaits, Reports, RunFigures, measures};
 pub use model::{
     Begin, ClassSum, JoinIndex, Model, ModelCpu, ModelSleep, ModelTask, MoveKind, PlacedOn, ProgramStep, QueueJoin,
     QueuedMove, SleepClass, SleepIndex, Taken, TaskIndex,
 };
-pub use new_idle::NewIdle;
 pub use of_trace::{build_options, origins};
 pub use policy::{Ideal, Observed, PolicyName, Steal};
 pub use predict::{MOST_ERROR, MOST_WIDTH, PredictOptions, measure_run, predict};

@@ -167,9 +167,13 @@ pub enum MoveKind {
     NewIdle,
     /// The balancer took the task for a CPU that idled.
     Idle,
-    /// A stopper moved the task.
+    /// The balancer took the task for a CPU that ran a task.
+    Busy,
+    /// The balancer had a stopper take the task off its CPU (active balancing).
+    Active,
+    /// A stopper moved the task: an exec, or a change of the CPUs that the task may use.
     Stopper,
-    /// The balancer of a busy CPU, or a change of the CPUs that the task may use.
+    /// A change of the CPUs that the task may use, or an unknown cause.
     Other,
 }
 

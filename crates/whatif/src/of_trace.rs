@@ -74,8 +74,11 @@ pub fn build_options(session: &Session, most_turns: u64) -> BuildOptions<'_> {
     }
 }
 
-/// The policies that are predicted where none is named.
-pub(crate) fn usual_policies(session: &Session) -> Vec<PolicyName> {
+/// The policies that are predicted: those that are named, else the usual ones.
+pub(crate) fn asked_policies(args: &WhatifArgs, session: &Session) -> Vec<PolicyName> {
+    if !args.policy.is_empty() {
+        return args.policies().collect();
+    }
     let near = session.topology.has_groups(CpuOrder::Llc).then_some(PolicyName::Steal(Some(Distance::Llc)));
     let others = [PolicyName::Steal(Some(Distance::Machine)), PolicyName::Ideal];
     std::iter::once(PolicyName::Observed).chain(near).chain(others).collect()
@@ -92,7 +95,7 @@ const MOST_TURNS_OF_A_SECTION: u64 = 1 << 18;
 
 /// Predicts from one trace, in which tasks change their state at most so many times.
 pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -> Result<(WhatifRun, Model, Costs)> {
-    let policies = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
+    let policies = asked_policies(args, session);
     let near =
         [Distance::Smt, Distance::Cluster, Distance::Llc, Distance::Node].map(|within| PolicyName::Steal(Some(within)));
     if session.topology.is_empty() && policies.iter().any(|policy| near.contains(policy)) {
@@ -104,7 +107,7 @@ pub(crate) fn predicted(args: &WhatifArgs, session: &Session, most_turns: u64) -
     if args.newidle_cost.len() > 2 {
         bail!("--newidle-cost has two times: of the smallest scheduling domain, and of all");
     }
-    let needs_cost = policies.iter().any(|policy| matches!(policy, PolicyName::NewIdle { .. }));
+    let needs_cost = policies.iter().any(|policy| policy.has_new_idle());
     let new_idle = costs::new_idle(&args.newidle_cost, session.machine.as_ref()).filter(|_| needs_cost);
     if needs_cost && new_idle.is_none() {
         bail!(

@@ -1,10 +1,10 @@
-//! Policies: where a woken task queues, and what a CPU does that has nothing to run.
+//! Policies: where a woken task queues, what a CPU does that has nothing to run, and what CPUs do at ticks.
 
 use crate::engine::{Machine, Placement, Policy};
+use crate::kernel::{KernelBalancing, Mechanisms};
 use crate::model::TaskIndex;
-use crate::new_idle::NewIdle;
-use sched::Cpu;
 use sched::topology::Distance;
+use sched::{Cpu, Dur};
 use std::fmt;
 use std::str::FromStr;
 
@@ -91,11 +91,8 @@ pub enum PolicyName {
     Observed,
     /// Stealing within a distance; none for the trace's placements without any stealing.
     Steal(Option<Distance>),
-    /// New-idle balancing as the kernel has it, with `NI_RANDOM` or without.
-    NewIdle {
-        /// Whether domains are searched as often as that has helped.
-        by_success: bool,
-    },
+    /// Mechanisms of the kernel's balancer, as the kernel has them.
+    Kernel(Mechanisms),
     /// One run queue for the machine.
     Ideal,
 }
@@ -106,7 +103,7 @@ impl PolicyName {
         match self {
             PolicyName::Observed => Box::new(Observed),
             PolicyName::Steal(within) => Box::new(Steal { within }),
-            PolicyName::NewIdle { by_success } => Box::new(NewIdle::new(by_success)),
+            PolicyName::Kernel(mechanisms) => Box::new(KernelBalancing::new(mechanisms)),
             PolicyName::Ideal => Box::new(Ideal),
         }
     }
@@ -114,6 +111,20 @@ impl PolicyName {
     /// Whether the policy costs no time.
     pub fn is_free(self) -> bool {
         self == PolicyName::Ideal
+    }
+
+    /// Whether CPUs that go idle balance as the kernel has it, which takes time.
+    pub fn has_new_idle(self) -> bool {
+        matches!(self, PolicyName::Kernel(Mechanisms { new_idle: Some(_), .. }))
+    }
+
+    /// The policy with another time between ticks, where it balances at ticks.
+    #[must_use]
+    pub fn with_tick(self, tick: Dur) -> PolicyName {
+        match self {
+            PolicyName::Kernel(mechanisms) => PolicyName::Kernel(Mechanisms { tick, ..mechanisms }),
+            other => other,
+        }
     }
 }
 
@@ -130,20 +141,16 @@ impl FromStr for PolicyName {
         Ok(match text {
             "observed" => PolicyName::Observed,
             "ideal" => PolicyName::Ideal,
-            "newidle" => PolicyName::NewIdle { by_success: false },
-            "newidle=random" => PolicyName::NewIdle { by_success: true },
             "steal=none" => PolicyName::Steal(None),
             "steal=core" => PolicyName::Steal(Some(Distance::Smt)),
             "steal=cluster" => PolicyName::Steal(Some(Distance::Cluster)),
             "steal=llc" => PolicyName::Steal(Some(Distance::Llc)),
             "steal=node" => PolicyName::Steal(Some(Distance::Node)),
             "steal=machine" => PolicyName::Steal(Some(Distance::Machine)),
-            _ => {
-                return Err(
-                    "a policy is observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random or ideal"
-                        .to_owned(),
-                );
-            }
+            _ => PolicyName::Kernel(text.parse().map_err(|()| {
+                "a policy is observed, steal=core, steal=cluster, steal=llc, steal=node, steal=machine, steal=none, newidle, newidle=random, nohz, \
+                 periodic, several of these such as newidle+nohz+periodic, or ideal"
+            })?),
         })
     }
 }

@@ -150,15 +150,16 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
         least: bound.map_or(0.0, |bound| bound.least.elapsed_ns.0 as f64),
         path_ns: calibration.open_on_path_ns.0 as f64,
         may_be_bound: calibration.seem_bound_percent.is_some(),
-        finds_nothing: false,
+        may_change_nothing: false,
     };
     let row = |name: &PolicyName| match name {
         PolicyName::Observed => observed_row(trace, &observed, observed_run),
         _ => {
             let runs: Vec<(RunFigures, Run)> = assumed.iter().map(|assumed| measure(*name, assumed)).collect();
-            // Whether searches would find anything is open where hardly any of the trace did.
-            let finds_nothing = success_unknown && matches!(name, PolicyName::NewIdle { .. });
-            predicted_row(*name, trace, (&observed, &rules), &runs, &Opened { finds_nothing, ..open })
+            // Whether searches would find anything is open where hardly any of the trace did, and whether ticks come in time: the kernel of the trace
+            // had them as well.
+            let may_change_nothing = (success_unknown && name.has_new_idle()) || name.policy().tick_length().is_some();
+            predicted_row(*name, trace, (&observed, &rules), &runs, &Opened { may_change_nothing, ..open })
         }
     };
     let mut rows: Vec<PolicyRow> =
@@ -171,6 +172,7 @@ pub fn predict(model: &Model, trace: &RunFigures, path: Option<&Path>, options: 
         rows,
         trace: trace.clone(),
         costs: options.costs.into(),
+        tick_ns: options.policies.iter().find_map(|name| name.policy().tick_length()),
         order: usual.order,
         order_is_given: options.order.is_some(),
         taken: model.taken,
@@ -192,6 +194,7 @@ fn row(name: PolicyName, runs: &[Run], estimate: impl Fn(Metric) -> Estimate) ->
         steals: run.steals,
         least_steals: steals().min().unwrap_or(0),
         most_steals: steals().max().unwrap_or(0),
+        pulls: name.policy().tick_length().map(|_| run.pulls),
         missed_steals: estimate(Metric::MissedSteals),
         mean_wait_ns: estimate(Metric::MeanWait),
         p99_wait_ns: estimate(Metric::LongWait),
@@ -236,8 +239,8 @@ struct Opened {
     path_ns: f64,
     /// Whether the waiting tasks may be bound to their CPUs, so that no policy changes anything.
     may_be_bound: bool,
-    /// Whether the searches of the policy may find nothing, as hardly any in the trace did, so that nothing changes.
-    finds_nothing: bool,
+    /// Whether the searches of the policy may find no more than those of the trace, so that nothing changes.
+    may_change_nothing: bool,
 }
 
 /// The row of a policy: its run under the usual assumptions, with those under the others in the interval, and as far on both sides as
@@ -257,7 +260,7 @@ fn predicted_row(
         let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
         let most = if let Metric::Busy = metric { 100.0 } else { f64::MAX };
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
-        let unchanged = (open.may_be_bound || open.finds_nothing).then_some(truth);
+        let unchanged = (open.may_be_bound || open.may_change_nothing).then_some(truth);
         let moved = if let Metric::Elapsed = metric { open.path_ns } else { 0.0 };
         let least = if let Metric::Elapsed = metric { open.least } else { 0.0 };
         let ends = widened.chain(unchanged).flat_map(|value| [value, value - moved]);

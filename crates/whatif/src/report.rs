@@ -1,6 +1,6 @@
 //! The numbers of a prediction.
 
-use crate::engine::{Costs, Order};
+use crate::engine::{Costs, Order, Pulls};
 use crate::measures::RunFigures;
 use crate::model::{ClassSum, Taken};
 use sched::{Comm, Dur, QueuedTimes};
@@ -67,6 +67,9 @@ pub struct PolicyRow {
     pub least_steals: u64,
     /// The greatest number of steals under any of these assumptions.
     pub most_steals: u64,
+    /// The tasks that balancing at ticks moved in the simulated run; absent where the policy does not balance at ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pulls: Option<Pulls>,
     /// The number of missed steals.
     pub missed_steals: Estimate,
     /// The mean of the waits in run queues, in nanoseconds.
@@ -230,6 +233,9 @@ pub struct Prediction {
     pub trace: RunFigures,
     /// The time that decisions cost.
     pub costs: CostsOfPolicies,
+    /// The time between ticks, in nanoseconds; absent where no policy balances at ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_ns: Option<Dur>,
     /// The order of the run queues.
     pub order: Order,
     /// Whether that order was asked for. Otherwise the other one counts in the intervals.

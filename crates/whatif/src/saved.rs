@@ -3,7 +3,7 @@
 use crate::args::WhatifArgs;
 use crate::engine::Costs;
 use crate::model::Model;
-use crate::of_trace::{predicted, usual_policies};
+use crate::of_trace::{asked_policies, predicted};
 use crate::policy::PolicyName;
 use crate::predict::Assumed;
 use crate::recording::write_run;
@@ -16,8 +16,10 @@ use std::path::Path;
 
 /// The first policy that is not the trace's own, which is drawn and saved; the trace's own where no other is asked for.
 pub(crate) fn other_policy(args: &WhatifArgs, session: &Session) -> PolicyName {
-    let asked = if args.policy.is_empty() { usual_policies(session) } else { args.policy.clone() };
-    asked.into_iter().find(|policy| *policy != PolicyName::Observed).unwrap_or(PolicyName::Observed)
+    asked_policies(args, session)
+        .into_iter()
+        .find(|policy| *policy != PolicyName::Observed)
+        .unwrap_or(PolicyName::Observed)
 }
 
 /// Writes the run of a trace's model under a policy to `path`, and its machine file beside it.

@@ -2,7 +2,7 @@
 
 use crate::chances::{Balancing, PullRate};
 use crate::document::{WhatifDocument, WhatifRun};
-use crate::engine::Order;
+use crate::engine::{Order, Pulls};
 use crate::report::{Estimate, PolicyRow, Prediction};
 use crate::runs::{GroupEstimate, WhatifGroup};
 use crate::skill::{Skill, SkillMetric};
@@ -58,6 +58,7 @@ fn run_text(out: &mut String, run: &WhatifRun, rows: usize) {
     if calibration.is_predictable {
         table(out, &prediction.rows);
         ideal_text(out, &prediction.rows);
+        pulls_text(out, prediction);
         nodes_text(out, run);
     }
     without_text(out, &run.without);
@@ -329,6 +330,18 @@ fn ideal_text(out: &mut String, rows: &[PolicyRow]) {
             faster.policy
         );
         paragraph(out, 0, 2, &why);
+    }
+}
+
+/// The pulls of policies that balance at ticks.
+fn pulls_text(out: &mut String, prediction: &Prediction) {
+    let rows = prediction.rows.iter().filter_map(|row| Some((&row.policy, row.pulls?)));
+    let pulled = rows.map(|(policy, Pulls { nohz, periodic, active })| {
+        format!("{policy} {nohz} to idle CPUs and {periodic} to busy ones, {active} of them running tasks")
+    });
+    let pulled: Vec<String> = pulled.collect();
+    if let (Some(tick), false) = (prediction.tick_ns, pulled.is_empty()) {
+        paragraph(out, 0, 2, &format!("Pulls at ticks, each {}: {}.", tick.human(), pulled.join("; ")));
     }
 }
 

@@ -235,7 +235,8 @@ fn events_are_simulated_fast() {
     let (topology, costs) = (Topology::default(), Costs { steal: 2_000, ..Costs::default() });
     let (order, interrupts, wakeups) = (Order::Fair, whatif::Interrupts::KeepLength, whatif::Wakeups::ByKind);
     let options = whatif::EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
-    for policy in [PolicyName::Observed, PolicyName::Steal(Some(Distance::Machine)), PolicyName::Ideal] {
+    let balanced: PolicyName = "newidle+nohz+periodic".parse().expect("a policy");
+    for policy in [PolicyName::Observed, PolicyName::Steal(Some(Distance::Machine)), balanced, PolicyName::Ideal] {
         let begun = std::time::Instant::now();
         let run = whatif::simulate(&model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(()));
         let seconds = begun.elapsed().as_secs_f64();

@@ -1,12 +1,12 @@
 //! Models of hostile traces: neither memory nor the time of a simulation grows beyond a multiple of the trace.
 
-use sched::{Comm, Cpu, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Topology, Ts};
 use std::ops::ControlFlow;
 use testkit::Operation::{Run as Runs, Wait, Wake};
 use testkit::{Worker, Workload};
 use whatif::{
-    BuildOptions, Costs, EngineOptions, Interrupts, Model, ModelBuilder, NewIdleCost, Order, PolicyName, Run, Wakeups,
-    simulate,
+    BuildOptions, Costs, EngineOptions, Interrupts, Model, ModelBuilder, NewIdleCost, Order, PolicyName, ProgramStep,
+    Run, TakesEvent, Wakeups, simulate,
 };
 
 fn model(events: &[SchedEvent]) -> Model {
@@ -15,13 +15,16 @@ fn model(events: &[SchedEvent]) -> Model {
 }
 
 fn run(model: &Model, policy: &str) -> Run {
+    run_into(model, policy.parse().expect("a policy"), &mut |_| ControlFlow::Continue(()))
+}
+
+fn run_into(model: &Model, policy: PolicyName, sink: &mut TakesEvent<'_>) -> Run {
     let topology = Topology::default();
     let costs =
         Costs { steal: 2_000, new_idle: Some(NewIdleCost { lowest: 3_000, all: u64::MAX }), ..Costs::default() };
     let (order, interrupts, wakeups) = (Order::Fair, Interrupts::KeepLength, Wakeups::ByKind);
     let options = EngineOptions { topology: &topology, order, costs, interrupts, wakeups };
-    let policy = policy.parse::<PolicyName>().expect("a policy");
-    simulate(model, &mut *policy.policy(), &options, &mut |_| ControlFlow::Continue(()))
+    simulate(model, &mut *policy.policy(), &options, sink)
 }
 
 fn task(pid: i32) -> TaskRef {
@@ -94,6 +97,56 @@ fn slices_without_any_length_end() {
     let all = run(&model, "steal=none");
     assert!(all.finished && all.events < 400_000, "{all:?}");
     assert!(run(&model, "observed").finished);
+    // Nor do the ticks of months take longer than the work.
+    assert!(run(&model, "nohz+periodic").finished);
+}
+
+/// Two tasks run side by side for a year on a machine with thousands of CPUs: as few ticks as a simulation may take.
+#[test]
+fn a_year_has_few_ticks() {
+    let year = 365 * 86_400 * 1_000_000_000_i64;
+    let mut events = vec![switch(0, 0, 0, PrevState::RUNNABLE, 1), switch(0, 1, 0, PrevState::RUNNABLE, 2)];
+    events.extend((2..5_000).map(|cpu| switch(1, cpu, 10 + cpu as i32, PrevState::asleep(1), 0)));
+    events.push(event(10, 0, 1, EventKind::WakeupNew { task: task(3), target: Cpu(0) }));
+    events.push(switch(year, 0, 1, PrevState::asleep(1), 3));
+    events.push(switch(year + 20, 1, 2, PrevState::asleep(1), 0));
+    events.push(switch(2 * year, 0, 3, PrevState::asleep(1), 0));
+    let model = model(&events);
+    let [kept, balanced] = ["steal=none", "nohz+periodic"].map(|policy| run(&model, policy));
+    assert!(kept.finished && balanced.finished, "{kept:?} {balanced:?}");
+    // The third task runs for a year from the first tick on.
+    assert!(balanced.pulls.nohz == 1 && kept.end.0 >= 2 * year, "{kept:?} {balanced:?}");
+    assert!((year..year + year / 100).contains(&balanced.end.0), "{balanced:?}");
+}
+
+/// The work of a run is that of the trace, whatever moves at its ticks, and neither depends on when it is simulated.
+#[test]
+fn balancing_at_ticks_adds_no_work_and_takes_none() {
+    let mut moved = 0;
+    for seed in 0..40 {
+        let events = Workload { steal: None, ..Workload::random(seed, true) }.run();
+        let model = model(&events);
+        let length = |step: &ProgramStep| if let ProgramStep::Run(ns) = step { *ns } else { 0 };
+        let work: u64 = model.tasks.iter().flat_map(|task| &task.steps).map(length).sum();
+        let runs = || {
+            let tick = Dur(250_000);
+            let policy = "newidle+nohz+periodic".parse::<PolicyName>().expect("a policy").with_tick(tick);
+            let (mut ran, mut since) = (0, vec![model.start; model.cpus.len()]);
+            let run = run_into(&model, policy, &mut |event| {
+                if let EventKind::Switch { prev, .. } = event.kind {
+                    ran += if prev.pid.is_idle() { 0 } else { event.ts.since(since[event.cpu.index()]).0 };
+                    since[event.cpu.index()] = event.ts;
+                }
+                ControlFlow::Continue(())
+            });
+            (ran, run)
+        };
+        let (ran, run) = runs();
+        assert!(run.finished && ran == work, "seed {seed}: {ran} of {work}, {run:?}");
+        assert_eq!(runs(), (ran, run), "seed {seed}");
+        moved += run.pulls.nohz + run.pulls.periodic;
+    }
+    assert!(moved > 30, "{moved} pulls");
 }
 
 #[test]
@@ -127,7 +180,7 @@ fn a_cpu_goes_idle_at_the_end_of_time() {
     events.push(switch(end + 3_000_000, 0, 1, PrevState::asleep(1), 2));
     events.push(switch(end + 4_000_000, 0, 2, PrevState::asleep(1), 0));
     let model = model(&events);
-    for policy in ["newidle", "newidle=random"] {
+    for policy in ["newidle", "newidle=random", "newidle+nohz+periodic"] {
         let run = run(&model, policy);
         assert!(run.finished && run.end.0 > end, "{policy}: {run:?}");
     }

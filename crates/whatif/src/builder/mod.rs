@@ -13,6 +13,7 @@ use crate::track::{Announcement, Track};
 use sched::affinity::Affinity;
 
 use queues::kind_of_move;
+use sched::kthread::is_any_stopper;
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::{
@@ -73,6 +74,8 @@ pub struct ModelBuilder<'o> {
     /// The wakeups of tasks whose previous CPU was busy beside an idle one, and those placed on an idle CPU.
     sought: (u64, u64),
     offline: Vec<Cpu>,
+    /// Whether a softirq woke the stopper of each CPU last, as active balancing does.
+    stopped_by_balancer: Vec<bool>,
     ends: BurstEnds,
     arrivals: Vec<Arrival>,
     moves: Moves,
@@ -101,6 +104,7 @@ impl<'o> ModelBuilder<'o> {
             slices: Vec::new(),
             sought: (0, 0),
             offline: Vec::new(),
+            stopped_by_balancer: Vec::new(),
             ends: BurstEnds::default(),
             arrivals: Vec::new(),
             moves: Moves::default(),
@@ -112,6 +116,7 @@ impl<'o> ModelBuilder<'o> {
         if cpu.index() >= self.model.cpus.len() {
             self.model.cpus.resize_with(cpu.index() + 1, ModelCpu::default);
             self.contexts.resize(cpu.index() + 1, None);
+            self.stopped_by_balancer.resize(cpu.index() + 1, false);
             self.balancer.grow(cpu.index() + 1, &self.options.topology);
         }
         &mut self.model.cpus[cpu.index()]
@@ -300,9 +305,10 @@ impl<'o> ModelBuilder<'o> {
             (TaskState::Waiting(_), TaskState::Running(cpu)) => self.dispatch(&mut track, span, cpu, now),
             (TaskState::Waiting(from), TaskState::Waiting(dest)) => {
                 let idle = state.current(dest) == Current::Idle && state.queue_length(dest) <= 1;
-                let kind = kind_of_move(event, dest, idle, state);
+                let by_balancer = self.stopped_by_balancer.get(event.cpu.index()).is_some_and(|is| *is);
+                let kind = kind_of_move(event, dest, idle, by_balancer, state);
                 self.move_to(&mut track, dest, now, kind);
-                if kind == MoveKind::Stopper {
+                if matches!(kind, MoveKind::Stopper | MoveKind::Active) {
                     // It moves tasks that may not use their CPU any more.
                     self.model.joins[track.join as usize].allowed = self.allowed(task, dest, state);
                 }
@@ -460,7 +466,13 @@ impl Analysis for ModelBuilder<'_> {
         }
         match event.kind {
             EventKind::Switch { .. } => self.model.switches += 1,
-            EventKind::Waking { task, .. } => self.announce(event, task.pid, state),
+            EventKind::Waking { task, target } => {
+                if is_any_stopper(task.comm) {
+                    self.cpu(target);
+                    self.stopped_by_balancer[target.index()] = !event.in_task();
+                }
+                self.announce(event, task.pid, state);
+            }
             EventKind::Fork { parent, child, .. } => keep_of_pid(&mut self.forks, child, parent),
             EventKind::Exec { program, .. } => self.add_step(event, state, ProgramStep::Exec(program)),
             EventKind::Rename { pid, after, .. } if pid == event.pid => {

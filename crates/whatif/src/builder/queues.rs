@@ -3,7 +3,7 @@
 use super::ModelBuilder;
 use crate::model::{JoinIndex, MoveKind, PlacedOn, ProgramStep, QueueJoin, SleepClass};
 use crate::track::Track;
-use sched::kthread::{is_any_stopper, is_bound};
+use sched::kthread::{is_any_stopper, is_bound, is_ksoftirqd};
 use sched::topology::CpuOrder;
 use sched::{Cpu, CpuSet, Current, EventKind, PrevState, SchedEvent, SchedState, Task, TaskState, Ts};
 
@@ -180,14 +180,23 @@ impl ModelBuilder<'_> {
     }
 }
 
-/// The cause of a move to `dest`, which idles or not.
-pub(super) fn kind_of_move(event: &SchedEvent, dest: Cpu, dest_idles: bool, state: &SchedState) -> MoveKind {
-    if state.running(event.cpu).is_some_and(|task| is_any_stopper(task.comm)) {
-        MoveKind::Stopper
+/// The cause of a move to `dest`, which idles or not. `by_balancer`: whether a softirq woke the stopper of the CPU.
+pub(super) fn kind_of_move(
+    event: &SchedEvent,
+    dest: Cpu,
+    dest_idles: bool,
+    by_balancer: bool,
+    state: &SchedState,
+) -> MoveKind {
+    let running = state.running(event.cpu);
+    if running.is_some_and(|task| is_any_stopper(task.comm)) {
+        if by_balancer { MoveKind::Active } else { MoveKind::Stopper }
     } else if event.cpu == dest && !event.pid.is_idle() && event.in_task() {
         MoveKind::NewIdle
     } else if dest_idles && (event.pid.is_idle() || !event.in_task()) {
         MoveKind::Idle
+    } else if !event.in_task() || running.is_some_and(|task| is_ksoftirqd(task.comm)) {
+        MoveKind::Busy
     } else {
         MoveKind::Other
     }

@@ -24,6 +24,8 @@ pub(super) enum Due {
     Birth { task: TaskIndex },
     /// An idle CPU may be due to pull a task.
     Balance,
+    /// The CPUs that run a task have a tick.
+    Tick,
 }
 
 /// The matters that are due, the earliest first; among those of one instant the one that was added first.

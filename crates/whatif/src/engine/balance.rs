@@ -3,13 +3,13 @@
 use super::Engine;
 use super::agenda::Due;
 use crate::chances::PullRate;
-use crate::model::TaskIndex;
+use crate::model::{MoveKind, TaskIndex};
 use sched::Cpu;
 
 impl Engine<'_, '_> {
     /// The rates of CPUs that idle, near and far, with the CPUs that have chances now.
     fn idle_rates(&self) -> Option<[(PullRate, u64); 2]> {
-        let chances = self.machine.chances.as_ref()?;
+        let chances = self.machine.chances.as_ref().filter(|_| !self.replaces_idle)?;
         let balancing = &self.machine.model.taken.balancing;
         Some([(balancing.idle_near, chances.near()), (balancing.idle_far, chances.far())])
     }
@@ -62,7 +62,7 @@ impl Engine<'_, '_> {
 
     /// The task that `cpu` pulls as it goes idle, if the trace's balancer would pull one now.
     pub(super) fn pulled_going_idle(&mut self, cpu: Cpu) -> Option<TaskIndex> {
-        if self.policy.balances_new_idle() {
+        if self.policy.replaces(MoveKind::NewIdle) {
             return None;
         }
         let is_near = self.machine.chances.as_ref()?.nearest(cpu)?;

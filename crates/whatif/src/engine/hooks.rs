@@ -2,10 +2,30 @@
 
 use super::Costs;
 use super::machine::{Machine, Placement};
-use crate::model::TaskIndex;
-use sched::Cpu;
+use crate::model::{MoveKind, TaskIndex};
+use sched::{Cpu, Dur};
 
-/// A scheduling policy: three decisions of a scheduler. The engine does the rest: the order of each queue, preemption, the time that
+/// The kinds of balancing at ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balancer {
+    /// A CPU that runs a task balances.
+    Periodic,
+    /// An idle CPU balances for the idle ones.
+    NohzIdle,
+}
+
+/// Tasks that a balancer moves to a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// The tasks, in the order in which they come; each waits on another CPU, or runs there and is pushed away.
+    pub tasks: Vec<TaskIndex>,
+    /// The CPU that the tasks come to; each of them may use it.
+    pub to: Cpu,
+    /// The balancer that moves them.
+    pub by: Balancer,
+}
+
+/// A scheduling policy: four decisions of a scheduler. The engine does the rest: the order of each queue, preemption, the time that
 /// decisions cost, and affinity.
 ///
 /// The hooks are called while events are simulated. They see the machine as it is at that instant and must not keep state that depends on
@@ -40,9 +60,24 @@ pub trait Policy {
         costs.steal
     }
 
-    /// Whether [`Policy::steal`] stands in the place of the trace's new-idle balancing, which does not go on beside it. The answer must be the
-    /// same at each call.
-    fn balances_new_idle(&self) -> bool {
+    /// Returns the time between the ticks of a CPU that runs a task, if the policy balances at ticks. All CPUs have them at the same instants, multiples
+    /// of that time on the trace's clock; [`Machine::tick`] is longer where these would be too many to simulate. The answer must be the same at
+    /// each call.
+    fn tick_length(&self) -> Option<Dur> {
+        None
+    }
+
+    /// Returns tasks that are moved at a tick of `cpu`, which runs a task, if [`Policy::tick_length`] has ticks. Called again at the same tick, once the
+    /// tasks have come, until it returns nothing.
+    fn tick(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<Pull> {
+        let _ = (cpu, machine);
+        None
+    }
+
+    /// Whether the policy stands in the place of the trace's moves of this kind, which do not go on beside it. The answer must be the same at each
+    /// call.
+    fn replaces(&self, kind: MoveKind) -> bool {
+        let _ = kind;
         false
     }
 

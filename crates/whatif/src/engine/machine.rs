@@ -102,6 +102,8 @@ pub struct Machine<'m> {
     /// The present instant.
     pub(crate) now: Ts,
     costs: Costs,
+    /// The time between ticks in nanoseconds; zero without any.
+    pub(crate) tick: u64,
     /// The number of tasks in run queues.
     pub(crate) waiting: u64,
     wakeups: Wakeups,
@@ -143,9 +145,24 @@ impl<'m> Machine<'m> {
         let several = model.sets.iter().map(|set| set.len() > 1).collect();
         let tasks = model.tasks.iter().map(task).collect();
         let (order, wakeups, chances) = (options.order, options.wakeups, None);
-        let (waiting, queued, looked) = (0, 0, Cell::new(0));
+        let (waiting, queued, looked, tick) = (0, 0, Cell::new(0), 0);
         let (now, costs) = (model.start, options.costs);
-        Machine { model, cpus, tasks, order, now, costs, waiting, wakeups, chances, several, near, queued, looked }
+        Machine {
+            model,
+            cpus,
+            tasks,
+            order,
+            now,
+            costs,
+            tick,
+            waiting,
+            wakeups,
+            chances,
+            several,
+            near,
+            queued,
+            looked,
+        }
     }
 
     /// Takes the number of tasks and CPUs that searches have looked at.
@@ -201,6 +218,11 @@ impl<'m> Machine<'m> {
     /// The present instant on the trace's clock.
     pub fn now(&self) -> Ts {
         self.now
+    }
+
+    /// The time between ticks in nanoseconds: that of [`Policy::tick_length`](super::Policy::tick_length), or more. Zero without any.
+    pub fn tick(&self) -> u64 {
+        self.tick
     }
 
     /// The time that decisions cost.

@@ -13,6 +13,7 @@
 //! | `steps` | the programs of tasks: runs, wakeups, sleeps, forks |
 //! | `switch` | the choice of the next task, preemption, steals |
 //! | `balance` | the balancing of the trace, at its rates |
+//! | `ticks` | the ticks of CPUs, and the balancing of policies at them |
 
 mod agenda;
 mod balance;
@@ -23,16 +24,18 @@ mod order;
 mod queue;
 mod steps;
 mod switch;
+mod ticks;
 
-pub use hooks::Policy;
+pub use hooks::{Balancer, Policy, Pull};
 pub use machine::{Machine, Placement};
 pub use order::Order;
 
 use crate::chances::Owed;
-use crate::model::{Begin, Model, ProgramStep, TaskIndex};
+use crate::model::{Begin, Model, MoveKind, ProgramStep, TaskIndex};
 use agenda::{Agenda, Due};
 use machine::Place;
 use sched::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Topology, Ts};
+use serde::Serialize;
 use std::ops::ControlFlow;
 
 /// The time that decisions of a policy cost, in nanoseconds.
@@ -102,6 +105,18 @@ pub struct EngineOptions<'o> {
     pub wakeups: Wakeups,
 }
 
+/// The number of tasks that a policy moved at ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pulls {
+    /// The number of tasks that nohz idle balancing moved.
+    pub nohz: u64,
+    /// The number of tasks that periodic balancing moved.
+    pub periodic: u64,
+    /// The number of these that ran, and were pushed away (active balancing).
+    pub active: u64,
+}
+
 /// The result of a simulation, besides its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
@@ -111,6 +126,8 @@ pub struct Run {
     pub exit: Option<Ts>,
     /// The number of steals.
     pub steals: u64,
+    /// The moves by balancing at ticks.
+    pub pulls: Pulls,
     /// The number of events that were simulated: switches, wakeups, migrations and the others that a kernel records.
     pub events: u64,
     /// Whether the run ended by itself. It is cut off once it takes [`LONGEST`] times as long as the trace, or hundreds of times as many
@@ -126,18 +143,19 @@ pub type TakesEvent<'s> = dyn FnMut(SchedEvent) -> ControlFlow<()> + 's;
 
 /// Executes a model under a policy, and passes each event to `sink`.
 pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<'_>, sink: &mut TakesEvent<'_>) -> Run {
-    let machine = Machine::new(model, options);
+    let tick = policy.tick_length().map(|length| ticks::simulated(length, model));
+    let mut machine = Machine::new(model, options);
+    machine.tick = tick.unwrap_or(0);
     let engine = Engine {
         follows: policy.follows_trace(),
         keeps_balancing: policy.keeps_balancing(),
         machine,
-        policy,
         options,
         sink,
         agenda: Agenda::default(),
         delivered: vec![false; model.sleeps.len()],
         absent: model.meetings.iter().map(Vec::len).collect(),
-        effort: most_effort(model),
+        effort: most_effort(model) + tick.map_or(0, |_| ticks::most_effort(model)),
         now: model.start.0,
         end: i64::MAX,
         stopped: false,
@@ -149,6 +167,11 @@ pub fn simulate(model: &Model, policy: &mut dyn Policy, options: &EngineOptions<
         counted_until: model.start.0,
         expects_balancing: false,
         balanced: 0,
+        replaces_idle: policy.replaces(MoveKind::Idle),
+        busy: 0,
+        expects_tick: false,
+        has_ticks: tick.is_some(),
+        policy,
     };
     engine.execute()
 }
@@ -204,6 +227,14 @@ struct Engine<'e, 'm> {
     expects_balancing: bool,
     /// The number of the CPU behind the one that pulled last.
     balanced: u32,
+    /// Whether the policy pulls to CPUs that idle, in the place of the trace's balancer.
+    replaces_idle: bool,
+    /// The number of CPUs that run a task.
+    busy: u32,
+    /// Whether the policy balances at ticks.
+    has_ticks: bool,
+    /// Whether the agenda has the next tick.
+    expects_tick: bool,
 }
 
 impl Engine<'_, '_> {
@@ -218,6 +249,11 @@ impl Engine<'_, '_> {
         while let Some((at, due)) = self.agenda.next() {
             if at > self.end || self.stopped {
                 break;
+            }
+            // The tick of the last CPU that idles stops: it is no part of the run.
+            if due == Due::Tick && self.busy == 0 {
+                self.expects_tick = false;
+                continue;
             }
             if at > latest || self.spend(1) {
                 self.run.finished = false;
@@ -262,6 +298,7 @@ impl Engine<'_, '_> {
             Due::Move { task, joins } if self.machine.tasks[task as usize].joins == joins => self.move_recorded(task),
             Due::Birth { task } => self.be_born(task, self.machine.tasks[task as usize].cpu),
             Due::Balance => self.expects_balancing = false,
+            Due::Tick => self.ticks(),
             _ => {}
         }
     }
@@ -276,6 +313,7 @@ impl Engine<'_, '_> {
             match begins.begin {
                 Begin::Runs(cpu) if self.machine.cpus[cpu.index()].current.is_none() => {
                     self.machine.cpus[cpu.index()].current = Some(task);
+                    self.busy += 1;
                     self.machine.tasks[task as usize].place = Place::Running(cpu);
                     let here = &mut self.machine.cpus[cpu.index()];
                     (here.since, here.run_from) = (self.now, self.now);
@@ -288,6 +326,7 @@ impl Engine<'_, '_> {
             self.emit(cpu, 0, EventKind::Other { id: 0 });
             self.machine.refresh(cpu);
         }
+        self.expect_tick();
         for (task, begins) in (0..).zip(&model.tasks) {
             match begins.begin {
                 Begin::Waits(join) => {

@@ -281,7 +281,13 @@ impl Engine<'_, '_> {
             for at in first..last {
                 let to = &model.moves[at as usize];
                 // Pulls to CPUs that go idle or idle happen at their rates, or as such a CPU comes to that run of the trace.
-                if to.kind != MoveKind::NewIdle && (self.follows || to.kind != MoveKind::Idle) {
+                let goes_on = match to.kind {
+                    MoveKind::NewIdle => false,
+                    MoveKind::Idle => self.follows,
+                    MoveKind::Busy | MoveKind::Active => self.follows || !self.policy.replaces(to.kind),
+                    MoveKind::Stopper | MoveKind::Other => true,
+                };
+                if goes_on {
                     self.agenda.add(self.now + to.after as i64, Due::Move { task, joins });
                 }
             }

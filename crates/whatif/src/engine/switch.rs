@@ -56,11 +56,13 @@ impl Engine<'_, '_> {
         let here = &mut self.machine.cpus[cpu.index()];
         here.current = next;
         here.turn += 1;
+        self.busy = self.busy + u32::from(next.is_some()) - u32::from(prev.is_some());
         (here.reacting, here.has_slice) = (false, false);
         (here.since, here.run_from) = (self.now, self.now);
         here.virtual_ns = here.virtual_ns.max(virtual_ns);
         if next.is_some() {
             here.followed += 1;
+            self.expect_tick();
         }
         self.machine.refresh(cpu);
     }
@@ -131,14 +133,19 @@ impl Engine<'_, '_> {
         }
         let task = self.policy.steal(cpu, &self.machine)?;
         let Place::Queued(orig) = self.machine.tasks[task as usize].place else { return None };
-        let costs = &self.options.costs;
-        let is_far = self.machine.distance(cpu, orig) > Distance::Node;
-        let cost = if is_far { costs.node_migration } else { costs.migration };
+        self.charge(task, orig, cpu);
         self.take_over(task, cpu);
+        self.run.steals += 1;
+        Some((task, self.policy.steal_takes(&self.options.costs)))
+    }
+
+    /// The next run of a task is longer by a migration of a policy.
+    pub(super) fn charge(&mut self, task: TaskIndex, from: Cpu, to: Cpu) {
+        let costs = &self.options.costs;
+        let is_far = self.machine.distance(to, from) > Distance::Node;
+        let cost = if is_far { costs.node_migration } else { costs.migration };
         // A task that was preempted has the rest of a run; another one begins its next run with this.
         self.machine.tasks[task as usize].left += cost;
-        self.run.steals += 1;
-        Some((task, self.policy.steal_takes(costs)))
     }
 
     fn switch_later(&mut self, cpu: Cpu, after: u64) {
@@ -280,7 +287,12 @@ impl Engine<'_, '_> {
         // A stopper moved the task: it goes on there, such as after an exec.
         let model = self.machine.model;
         let moves = &model.moves[recorded.moves.0 as usize..recorded.moves.1 as usize];
-        let moved = moves.iter().find(|to| to.kind == MoveKind::Stopper).map(|to| to.dest).filter(|dest| *dest != cpu);
+        let is_stopper = |kind: MoveKind| match kind {
+            MoveKind::Stopper => true,
+            MoveKind::Active => !self.policy.replaces(kind),
+            _ => false,
+        };
+        let moved = moves.iter().find(|to| is_stopper(to.kind)).map(|to| to.dest).filter(|dest| *dest != cpu);
         let moved = moved.filter(|dest| self.keeps_balancing && self.machine.may_use(task, *dest));
         // The task may not use this CPU any more.
         let banned = || {
@@ -288,13 +300,18 @@ impl Engine<'_, '_> {
             other.filter(|dest| *dest != cpu && self.machine.may_use(task, *dest))
         };
         if let Some(dest) = moved.or_else(banned) {
-            // Moved at once, the stopper's own time aside: it must not be chosen here again.
-            self.requeue(cpu, task, cpu);
-            self.machine.unqueue(task, cpu);
-            self.switch_out(cpu, PrevState::RUNNABLE);
-            self.take_over(task, dest);
-            self.react(dest, Some(task));
+            self.push(task, cpu, dest);
         }
+    }
+
+    /// A stopper moves the running task of `cpu`, at once: its own time does not count.
+    pub(super) fn push(&mut self, task: TaskIndex, cpu: Cpu, dest: Cpu) {
+        // It must not be chosen here again.
+        self.requeue(cpu, task, cpu);
+        self.machine.unqueue(task, cpu);
+        self.switch_out(cpu, PrevState::RUNNABLE);
+        self.take_over(task, dest);
+        self.react(dest, Some(task));
     }
 
     /// A waiting task moves as the trace's balancer moved it.
