@@ -51,11 +51,12 @@ pub(crate) fn known(tracepoint: Tracepoint) -> Option<&'static [KnownField]> {
 /// The fields of the creation of a task, which shows processes.
 pub(crate) const NEW_TASK: &[KnownField] = &[("pid", "", INT), ("comm", "", COMM), ("clone_flags", "", LONG)];
 
-/// Reads the fields of a known event; `None` where the text lacks one of the numbers.
-pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<'l>>> {
-    if let Some(values) = in_order(fields, text) {
-        return Some(values);
+/// Reads the fields of a known event into `values`, which are empty; `false` where the text lacks one of the numbers.
+pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8], values: &mut Vec<FieldValue<'l>>) -> bool {
+    if in_order(fields, text, values).is_some() {
+        return true;
     }
+    values.clear();
     let pairs = pairs(text);
     let value = |field: &KnownField| {
         // A raw text has both: `comm` is the parent's where there is no `parent_comm`.
@@ -65,13 +66,13 @@ pub(crate) fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<
         let is_text = matches!(kind, FieldKind::Comm | FieldKind::Text);
         value_of(field, value.or_else(|| is_text.then_some(b""))?)
     };
-    fields.iter().map(value).collect()
+    values.extend(fields.iter().map_while(value));
+    values.len() == fields.len()
 }
 
-/// The fields of a known event whose text has them alone and in their order, as kernels print them; `None` where the text is another one.
+/// Reads the fields of a known event whose text has them alone and in their order, as kernels print them; `None` where the text is another one.
 /// The values are those that [`pairs`] finds, without a list of them.
-fn in_order<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<'l>>> {
-    let mut values = Vec::with_capacity(fields.len());
+fn in_order<'l>(fields: &[KnownField], text: &'l [u8], values: &mut Vec<FieldValue<'l>>) -> Option<()> {
     let (first, mut rest) = before_equals(text)?;
     if !without_name(fields.first()?, first)?.trim_ascii().is_empty() {
         return None;
@@ -91,7 +92,7 @@ fn in_order<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<
         values.push(value_of(field, clean(value))?);
         rest = behind;
     }
-    Some(values)
+    Some(())
 }
 
 /// A text that ends with the name of a field, without it.

@@ -4,7 +4,7 @@
 //! `--ns`, and any `-F` that has PID, CPU, time and event) printed; as it is, in a page (HTML) of systrace or
 //! trace2html, or in JSON of a trace viewer (`wrapped`). Out comes a [`parse::Trace`], as one of a trace.dat is ([`open`]).
 //! Times with six digits are ordered as their lines are. Nothing here panics, whatever the bytes. Begin reading in `line.rs`, what a line
-//! says, then `fields.rs`, what its event says.
+//! says, then `fields.rs`, what its event says, and `parsed.rs`, which other threads do.
 //!
 //! ```
 //! use parse::{Options, Source};
@@ -22,15 +22,19 @@ mod fields;
 mod limits;
 mod line;
 mod lines;
+mod parsed;
 mod scan;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_blocks;
+#[cfg(test)]
 mod tests_of_wrappings;
+mod workers;
 mod wrapped;
 
 use line::PrintedLine;
-use lines::LineCutter;
+use lines::BlockCutter;
 use parse::{Error, Options, Source, Trace};
 use std::ops::ControlFlow;
 use wrapped::Wrapping;
@@ -47,15 +51,13 @@ pub fn is_text(source: &Source) -> bool {
     if Wrapping::of(&head) == Wrapping::Nothing {
         return !head.contains(&0) && head.split(|byte| *byte == b'\n').any(is_event);
     }
-    let mut lines = LineCutter::default();
-    // An error ends the reading.
-    let take = |line: &[u8]| if is_event(line) { Err(()) } else { Ok(()) };
+    let mut cutter = BlockCutter::default();
     let mut is_found = false;
     wrapped::text(source, &mut |piece| {
-        is_found = lines.piece(piece, take).is_err();
+        is_found = cutter.add(piece) && lines::lines(&cutter.take(Vec::new())).any(is_event);
         if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    is_found || lines.end(take).is_err()
+    is_found || lines::lines(&cutter.end().0).any(is_event)
 }
 
 /// Opens a printed trace.
@@ -64,7 +66,7 @@ pub fn is_text(source: &Source) -> bool {
 ///
 /// No line with an event in it, or those of the temporary file.
 pub fn open(source: &Source, options: Options) -> Result<Trace, Error> {
-    let recording = scan::recording(source)?;
+    let recording = scan::recording(source, options.threads)?;
     Trace::of_recording(recording, options)
 }
 

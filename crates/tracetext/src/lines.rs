@@ -1,51 +1,62 @@
-//! The lines of a text that comes in pieces.
+//! A text that comes in pieces, cut into blocks of whole lines.
 
 use crate::limits;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
-/// Cuts a text into lines.
+/// Bytes of a block, roughly.
+const BLOCK: usize = 256 << 10;
+
+/// Cuts a text into blocks of whole lines.
 #[derive(Debug, Default)]
-pub(crate) struct LineCutter {
-    /// The beginning of a line whose end was not read yet, and whether that is beyond the limit.
-    rest: Vec<u8>,
+pub(crate) struct BlockCutter {
+    block: Vec<u8>,
+    /// Whether the text is within a line beyond the limit.
     is_long: bool,
     left_out: u64,
 }
 
-impl LineCutter {
-    /// Passes each line that ends in a piece to `take`, without its end; lines beyond the limit are left out. An error of `take` ends it.
-    pub(crate) fn piece<E>(&mut self, mut piece: &[u8], mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        while let Some(length) = memchr(b'\n', piece) {
-            let line = piece.get(..length).unwrap_or_default();
-            piece = piece.get(length.saturating_add(1)..).unwrap_or_default();
-            let is_whole = !std::mem::take(&mut self.is_long) && self.rest.len().saturating_add(length) <= limits::LINE;
-            if !is_whole {
-                self.left_out = self.left_out.saturating_add(1);
-            } else if self.rest.is_empty() {
-                take(line)?;
-            } else {
-                self.rest.extend_from_slice(line);
-                take(&self.rest)?;
-            }
-            self.rest.clear();
-        }
-        self.is_long |= self.rest.len().saturating_add(piece.len()) > limits::LINE;
+impl BlockCutter {
+    /// Adds a piece; `true` if a block is to be taken.
+    pub(crate) fn add(&mut self, mut piece: &[u8]) -> bool {
         if self.is_long {
-            self.rest.clear();
-        } else {
-            self.rest.extend_from_slice(piece);
+            let Some(end) = memchr(b'\n', piece) else { return false };
+            piece = piece.get(end.saturating_add(1)..).unwrap_or_default();
+            self.is_long = false;
         }
-        Ok(())
+        self.block.extend_from_slice(piece);
+        self.block.len() >= BLOCK
     }
 
-    /// Passes a last line without an end to `take`; returns the number of lines that were left out.
-    pub(crate) fn end<E>(self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<u64, E> {
-        if self.is_long {
-            return Ok(self.left_out.saturating_add(1));
+    /// Takes all whole lines as a block, in the place of an earlier one.
+    pub(crate) fn take(&mut self, mut earlier: Vec<u8>) -> Vec<u8> {
+        let whole = memrchr(b'\n', &self.block).map_or(0, |at| at.saturating_add(1));
+        let rest = self.block.get(whole..).unwrap_or_default();
+        earlier.clear();
+        if rest.len() <= limits::LINE {
+            earlier.extend_from_slice(rest);
+        } else {
+            self.is_long = true;
+            self.left_out = self.left_out.saturating_add(1);
         }
-        if !self.rest.is_empty() {
-            take(&self.rest)?;
-        }
-        Ok(self.left_out)
+        self.block.truncate(whole);
+        std::mem::replace(&mut self.block, earlier)
     }
+
+    /// Returns the last lines, of which the last one may have no end, and the number of lines that were left out.
+    pub(crate) fn end(self) -> (Vec<u8>, u64) {
+        (self.block, self.left_out)
+    }
+}
+
+/// The lines of a block, without their ends.
+pub(crate) fn lines(mut block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        if block.is_empty() {
+            return None;
+        }
+        let length = memchr(b'\n', block).unwrap_or(block.len());
+        let line = block.get(..length)?;
+        block = block.get(length.saturating_add(1)..).unwrap_or_default();
+        Some(line)
+    })
 }

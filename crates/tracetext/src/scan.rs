@@ -1,37 +1,24 @@
-//! One pass over the lines of a file.
+//! One pass over the events of a text, in their order.
 
-use crate::fields::{self, KnownField};
-use crate::limits;
-use crate::line::{EventLine, PrintedLine, Printer};
-use crate::lines::LineCutter;
-use crate::wrapped::{self, Wrapping};
+use crate::line::Printer;
+use crate::parsed::{BlockPart, KnownEvents, ParsedBlock, ParsedEvent, ParsedFields, ParsedLine};
+use crate::wrapped::{self, Reading, TextSink, Wrapping};
+use crate::{fields, limits, workers};
 use parse::{Error, FileIssue, Origin, Recording, Source};
 use sched::seeded::SeededMap;
 use sched::{Cpu, Diagnostics, Tracepoint};
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use transcript::{At, EventNumber, FieldDef, FieldKind, FieldValue, Transcript, TranscriptFacts};
-
-/// A kind of event that occurred.
-#[derive(Clone, Copy, Debug)]
-enum KnownEvent {
-    /// With fields that are known here.
-    Fields { tracepoint: Option<Tracepoint>, fields: &'static [KnownField], number: EventNumber },
-    /// With the fields that the lines of the event name.
-    Named,
-}
 
 #[derive(Debug, Default)]
 struct TextScan {
     transcript: Transcript,
-    /// The events that occurred and whose fields are known here, by name.
-    events: SeededMap<&'static str, KnownEvent>,
+    /// The numbers of the events whose fields are known here, as far as these occurred.
+    known: SeededMap<usize, EventNumber>,
     /// The numbers of other events, by what a line says of their kind: making a format's fields takes longer than all else about a
     /// line.
     named: SeededMap<Vec<u8>, EventNumber>,
     kind: Vec<u8>,
-    /// The known tracepoints, by name.
-    tracepoints: SeededMap<&'static str, Vec<Tracepoint>>,
     printer: Option<Printer>,
     cpus: u32,
     /// The CPUs that had events so far, where the kernel overwrote earlier ones.
@@ -48,25 +35,13 @@ struct TextScan {
     diagnostics: Diagnostics,
 }
 
-/// Reads all lines of a file.
-pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
-    let mut scan = TextScan::default();
-    for tracepoint in Tracepoint::ALL {
-        scan.tracepoints.entry(tracepoint.name()).or_default().push(*tracepoint);
-    }
+/// Reads all lines of a file, on this number of threads.
+pub(crate) fn recording(source: &Source, threads: usize) -> Result<Recording, Error> {
     let io = |source| Error::Io { path: std::env::temp_dir(), source };
-    let (mut lines, mut failed) = (LineCutter::default(), None);
-    let reading = wrapped::text(source, &mut |piece| match lines.piece(piece, |line| scan.line(line)) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    if let Some(error) = failed {
-        return Err(io(error));
-    }
-    let long = lines.end(|line| scan.line(line)).map_err(io)?;
+    let (mut scan, known) = (TextScan::default(), KnownEvents::new());
+    let mut reading = Reading::default();
+    let text = |sink: TextSink<'_>| reading = wrapped::text(source, sink);
+    let long = workers::blocks(text, threads, &known, &mut |block| scan.block(block, &known)).map_err(io)?;
     if scan.transcript.records() == 0 {
         return Err(Error::NoEvents { why: "no line of the text has an event with a time and a CPU".into() });
     }
@@ -105,59 +80,71 @@ pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
 }
 
 impl TextScan {
-    fn line(&mut self, line: &[u8]) -> Result<(), std::io::Error> {
-        match PrintedLine::of(line) {
-            PrintedLine::Event(event) => self.event(event)?,
-            PrintedLine::Lost(cpu, count) => {
-                self.tells_losses = true;
-                self.transcript.lost(cpu, count);
-            }
-            PrintedLine::LostSomewhere(count) => {
-                self.tells_losses = true;
-                self.lost_unmarked = self.lost_unmarked.saturating_add(count);
-            }
-            PrintedLine::Machine(cpus, is_overwritten) => {
-                self.cpus = self.cpus.max(cpus);
-                if is_overwritten {
-                    self.begun.get_or_insert_default();
+    /// Takes the lines of the next block.
+    fn block(&mut self, block: &mut ParsedBlock, known: &KnownEvents) -> Result<(), std::io::Error> {
+        self.unread = self.unread.saturating_add(block.unread);
+        let ParsedBlock { text, lines, records, .. } = block;
+        for line in lines {
+            match *line {
+                ParsedLine::Event(event) => self.event(&event, text, records, known)?,
+                ParsedLine::Lost(cpu, count) => {
+                    self.tells_losses = true;
+                    self.transcript.lost(cpu, count);
+                }
+                ParsedLine::LostSomewhere(count) => {
+                    self.tells_losses = true;
+                    self.lost_unmarked = self.lost_unmarked.saturating_add(count);
+                }
+                ParsedLine::Machine(cpus, is_overwritten) => {
+                    self.cpus = self.cpus.max(cpus);
+                    if is_overwritten {
+                        self.begun.get_or_insert_default();
+                    }
                 }
             }
-            PrintedLine::Silent => {}
-            PrintedLine::Other => self.unread = self.unread.saturating_add(1),
         }
         Ok(())
     }
 
-    fn event(&mut self, line: EventLine<'_>) -> Result<(), std::io::Error> {
-        self.printer.get_or_insert(line.printer);
-        self.has_context |= line.has_context;
-        let EventLine { cpu, pid, flags, preempt, .. } = line;
+    fn event(
+        &mut self,
+        event: &ParsedEvent,
+        text: &[u8],
+        records: &mut [u8],
+        known: &KnownEvents,
+    ) -> Result<(), std::io::Error> {
+        self.printer.get_or_insert(event.printer);
+        self.has_context |= event.has_context;
+        let ParsedEvent { cpu, pid, flags, preempt, .. } = *event;
         // How many of the overwritten events were those of a CPU is not known.
         if cpu < Cpu::LIMIT && self.begun.as_mut().is_some_and(|begun| begun.insert(cpu)) {
             self.transcript.lost(cpu, None);
         }
-        let at = At { cpu, time: self.time(&line), pid, flags, preempt };
-        let Some(known) = self.known(&line) else {
-            self.unknown = self.unknown.saturating_add(1);
-            return Ok(());
-        };
-        if let KnownEvent::Fields { tracepoint, fields, number } = known {
-            let plugin = || tracepoint.and_then(|tracepoint| fields::of_plugin(tracepoint, line.text));
-            let Some(values) = fields::of_known(fields, line.text).or_else(plugin) else {
+        let time = self.time(event);
+        match event.fields {
+            ParsedFields::Record(number, record) => match self.known(number, known) {
+                Some(number) => return self.transcript.encoded(cpu, time, number, record.get_mut(records)),
+                None => self.unknown = self.unknown.saturating_add(1),
+            },
+            ParsedFields::Damaged(part) => {
+                let damaged = part.get(text);
                 self.diagnostics.add_at(FileIssue::CorruptRecord, || {
-                    String::from_utf8_lossy(line.text.get(..line.text.len().min(80)).unwrap_or_default()).into_owned()
+                    String::from_utf8_lossy(damaged.get(..damaged.len().min(80)).unwrap_or_default()).into_owned()
                 });
                 self.transcript.lost(cpu, Some(1));
-                return Ok(());
-            };
-            return self.transcript.record(at, number, &values);
+            }
+            ParsedFields::Other(system, name, part) => {
+                let word = |part: BlockPart| std::str::from_utf8(part.get(text)).unwrap_or_default();
+                let line = NamedEvent { system: system.map(word), name: word(name), text: part.get(text) };
+                return self.named(At { cpu, time, pid, flags, preempt }, &line);
+            }
         }
-        self.named(at, &line)
+        Ok(())
     }
 
     /// The time of a line. Of those with microseconds alone, lines of the same one keep their order: each is a nanosecond behind the one
     /// before.
-    fn time(&mut self, line: &EventLine<'_>) -> u64 {
+    fn time(&mut self, line: &ParsedEvent) -> u64 {
         if line.is_exact {
             return line.time;
         }
@@ -167,28 +154,19 @@ impl TextScan {
         line.time.saturating_add(behind)
     }
 
-    fn known(&mut self, line: &EventLine<'_>) -> Option<KnownEvent> {
-        if let Some(known) = self.events.get(line.name) {
-            return Some(*known);
+    /// The number of a known event in the recording.
+    fn known(&mut self, number: usize, known: &KnownEvents) -> Option<EventNumber> {
+        if let Some(number) = self.known.get(&number) {
+            return Some(*number);
         }
-        let of_name = self.tracepoints.get(line.name).map_or(&[][..], Vec::as_slice);
-        let is = |tracepoint: &&Tracepoint| line.system.is_none_or(|system| system == tracepoint.system());
-        let tracepoint = of_name.iter().find(is).copied();
-        let (system, name, fields) = match tracepoint {
-            Some(tracepoint) => (tracepoint.system(), tracepoint.name(), fields::known(tracepoint)),
-            None if line.name == "task_newtask" => ("task", "task_newtask", Some(fields::NEW_TASK)),
-            None => return Some(KnownEvent::Named),
-        };
-        let Some(fields) = fields else { return Some(KnownEvent::Named) };
-        let made: Vec<FieldDef> = fields.iter().map(|(name, _, kind)| FieldDef::new(name, *kind)).collect();
-        let number = self.transcript.event(system, name, made)?;
-        let known = KnownEvent::Fields { tracepoint, fields, number };
-        self.events.insert(name, known);
-        Some(known)
+        let event = known.events.get(number)?;
+        let made = self.transcript.event(event.system, event.name, event.fields())?;
+        self.known.insert(number, made);
+        Some(made)
     }
 
     /// Adds an event with the fields that its line names; one without any has its text as a field.
-    fn named<'l>(&mut self, at: At, line: &EventLine<'l>) -> Result<(), std::io::Error> {
+    fn named<'l>(&mut self, at: At, line: &NamedEvent<'l>) -> Result<(), std::io::Error> {
         let pairs = fields::pairs(line.text);
         let pairs = if pairs.is_empty() { vec![(b"text".as_slice(), line.text)] } else { pairs };
         // `delay=35 [ns]` of the kernel's statistics is a number, and printed with its unit again.
@@ -208,7 +186,7 @@ impl TextScan {
     /// The number of an event with these fields, whose kinds are those of the values.
     fn number(
         &mut self,
-        line: &EventLine<'_>,
+        line: &NamedEvent<'_>,
         pairs: &[(&[u8], &[u8])],
         values: &[FieldValue<'_>],
     ) -> Option<EventNumber> {
@@ -235,6 +213,13 @@ impl TextScan {
         }
         Some(number)
     }
+}
+
+/// An event whose fields its line names.
+struct NamedEvent<'l> {
+    system: Option<&'l str>,
+    name: &'l str,
+    text: &'l [u8],
 }
 
 /// The system of an event whose line does not have it, by its name.

@@ -1,6 +1,6 @@
 //! Lines of all printers, read by hand.
 
-use crate::fields;
+use crate::fields::{self, KnownField};
 use crate::line::{EventLine, PrintedLine, Printer};
 use crate::{fuzz, is_text, limits, open};
 use parse::{FileIssue, Options, Source, Trace};
@@ -28,6 +28,11 @@ pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
     };
     sched::EventSource::events(&mut events, collect).unwrap();
     all
+}
+
+fn of_known<'l>(fields: &[KnownField], text: &'l [u8]) -> Option<Vec<FieldValue<'l>>> {
+    let mut values = Vec::new();
+    fields::of_known(fields, text, &mut values).then_some(values)
 }
 
 /// The PID, the CPU, flags and depths, the time, and the name.
@@ -99,20 +104,20 @@ fn fields_are_those_of_each_dialect() {
         "prev_comm=a b:1 [2] prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=swapper/1 next_pid=0 next_prio=120",
         " prev_comm=a b:1 [2] prev_pid=7 prev_prio=120 prev_state=256 next_comm=swapper/1 next_pid=0 next_prio=120",
     ] {
-        assert_eq!(fields::of_known(switch, text.as_bytes()).as_deref(), Some(&expected[..]), "{text}");
+        assert_eq!(of_known(switch, text.as_bytes()).as_deref(), Some(&expected[..]), "{text}");
     }
     for (prev, next) in [("=a", ">b"), ("==>", "=> x"), (">", "=")] {
         let text = format!(
             "prev_comm={prev} prev_pid=7 prev_prio=120 prev_state=S ==> next_comm={next} next_pid=8 next_prio=9"
         );
-        let found = fields::of_known(switch, text.as_bytes()).expect("all fields");
+        let found = of_known(switch, text.as_bytes()).expect("all fields");
         let names = (FieldValue::Text(prev.as_bytes()), FieldValue::Text(next.as_bytes()));
         assert_eq!((found[0], found[4], found[3]), (names.0, names.1, FieldValue::Number(1)), "{text}");
     }
     let mut of_plugin = expected;
     of_plugin[3] = FieldValue::Number(2);
     let text = b"a b:1 [2]:7 [120] D ==> swapper/1:0 [120]";
-    assert_eq!(fields::of_known(switch, text), None);
+    assert_eq!(of_known(switch, text), None);
     assert_eq!(fields::of_plugin(Tracepoint::Switch, text).as_deref(), Some(&of_plugin[..]));
     let wakeup = [FieldValue::Text(b"x:y"), FieldValue::Number(9), FieldValue::Number(-1), FieldValue::Number(12)];
     for text in ["x:y:9 [-1] CPU:012", "x:y:9 [-1] success=1 CPU:012"] {
@@ -121,7 +126,7 @@ fn fields_are_those_of_each_dialect() {
     let fork = fields::known(Tracepoint::Fork).unwrap();
     let expected = [FieldValue::Text(b"sh"), FieldValue::Number(5), FieldValue::Text(b"cat"), FieldValue::Number(6)];
     for text in ["comm=sh pid=5 child_comm=cat child_pid=6", "parent_comm=sh parent_pid=5 child_comm=cat child_pid=6"] {
-        assert_eq!(fields::of_known(fork, text.as_bytes()).as_deref(), Some(&expected[..]));
+        assert_eq!(of_known(fork, text.as_bytes()).as_deref(), Some(&expected[..]));
     }
     // A name of a task with what could be a field, a number that is none, a field more, the order of another kernel.
     let odd = [
@@ -141,7 +146,7 @@ fn fields_are_those_of_each_dialect() {
             let [pid, prio, cpu] = [pid, prio, cpu].map(FieldValue::Number);
             vec![FieldValue::Text(comm.as_bytes()), pid, prio, cpu]
         });
-        assert_eq!(fields::of_known(waking, text.as_bytes()), expected, "{text}");
+        assert_eq!(of_known(waking, text.as_bytes()), expected, "{text}");
     }
     let pairs = fields::pairs(b"fn=0x12 name=a b c==d last= e=5");
     let expected: [(&[u8], &[u8]); 4] = [(b"fn", b"0x12"), (b"name", b"a b c==d"), (b"last", b""), (b"e", b"5")];

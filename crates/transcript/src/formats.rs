@@ -116,13 +116,62 @@ fn plain(name: &str) -> String {
     name.chars().take(limits::NAME).map(letter).collect()
 }
 
+/// The places of an event's fields in its records.
+#[derive(Clone, Debug)]
+pub struct RecordLayout {
+    fields: Vec<(FieldDef, usize)>,
+    /// Bytes of the fixed part.
+    size: usize,
+}
+
+impl RecordLayout {
+    /// The layout of records with these fields, in their order.
+    #[must_use]
+    pub fn new(fields: &[FieldDef]) -> RecordLayout {
+        let (mut at, mut placed) = (COMMON, Vec::new());
+        for field in fields {
+            at = at.next_multiple_of(field.align());
+            placed.push((field.clone(), at));
+            at = at.saturating_add(field.size());
+        }
+        RecordLayout { fields: placed, size: at }
+    }
+
+    /// Makes a record in `payload`: the task that was current, flags and preemption count, then the values in the order of the fields. The
+    /// event's number in it is that of none.
+    pub fn encode(&self, (pid, flags, preempt): (i32, u8, u8), values: &[FieldValue<'_>], payload: &mut Vec<u8>) {
+        payload.clear();
+        payload.extend_from_slice(&[0, 0, flags, preempt]);
+        payload.extend_from_slice(&pid.to_le_bytes());
+        payload.resize(self.size, 0);
+        for ((field, at), value) in self.fields.iter().zip(values) {
+            let end = at.saturating_add(field.size());
+            let word = match (field.kind, value) {
+                (FieldKind::Comm, FieldValue::Text(text)) => {
+                    put_start(payload.get_mut(*at..end), text);
+                    continue;
+                }
+                (FieldKind::Text, FieldValue::Text(text)) => i64::from(append(payload, text)),
+                (FieldKind::Signed(_) | FieldKind::Unsigned(_), FieldValue::Number(number)) => *number,
+                _ => continue,
+            };
+            put_start(payload.get_mut(*at..end), &word.to_le_bytes());
+        }
+    }
+}
+
+impl EventNumber {
+    /// Puts the number into a record.
+    pub(crate) fn put(self, record: &mut [u8]) {
+        put_start(record.get_mut(..2), &self.0.to_le_bytes());
+    }
+}
+
 #[derive(Clone, Debug)]
 struct MadeFormat {
     system: String,
     name: String,
-    fields: Vec<(FieldDef, usize)>,
-    /// Bytes of the fixed part.
-    size: usize,
+    layout: RecordLayout,
 }
 
 /// The formats of all events of a recording.
@@ -146,14 +195,9 @@ impl MadeFormats {
             return None;
         }
         self.fields = all;
-        let (mut at, mut placed) = (COMMON, Vec::new());
-        for field in fields {
-            at = at.next_multiple_of(field.align());
-            placed.push((field.clone(), at));
-            at = at.saturating_add(field.size());
-        }
+        let layout = RecordLayout::new(fields);
         let number = EventNumber(u16::try_from(self.formats.len()).ok()?.saturating_add(1));
-        self.formats.push(MadeFormat { system: key.0.clone(), name: key.1.clone(), fields: placed, size: at });
+        self.formats.push(MadeFormat { system: key.0.clone(), name: key.1.clone(), layout });
         self.numbers.insert(key, number);
         Some(number)
     }
@@ -166,28 +210,14 @@ impl MadeFormats {
     pub(crate) fn encode(
         &self,
         number: EventNumber,
-        (pid, flags, preempt): (i32, u8, u8),
+        common: (i32, u8, u8),
         values: &[FieldValue<'_>],
         payload: &mut Vec<u8>,
     ) {
         payload.clear();
-        let Some(format) = self.of(number) else { return };
-        payload.extend_from_slice(&number.0.to_le_bytes());
-        payload.extend_from_slice(&[flags, preempt]);
-        payload.extend_from_slice(&pid.to_le_bytes());
-        payload.resize(format.size, 0);
-        for ((field, at), value) in format.fields.iter().zip(values) {
-            let end = at.saturating_add(field.size());
-            let word = match (field.kind, value) {
-                (FieldKind::Comm, FieldValue::Text(text)) => {
-                    put_start(payload.get_mut(*at..end), text);
-                    continue;
-                }
-                (FieldKind::Text, FieldValue::Text(text)) => i64::from(append(payload, text)),
-                (FieldKind::Signed(_) | FieldKind::Unsigned(_), FieldValue::Number(number)) => *number,
-                _ => continue,
-            };
-            put_start(payload.get_mut(*at..end), &word.to_le_bytes());
+        if let Some(format) = self.of(number) {
+            format.layout.encode(common, values, payload);
+            number.put(payload);
         }
     }
 
@@ -233,7 +263,7 @@ impl MadeFormat {
             let _ = writeln!(text, "\tfield:{declaration};\toffset:{at};\tsize:{size};\tsigned:{signed};");
         }
         text.push('\n');
-        for (field, at) in &self.fields {
+        for (field, at) in &self.layout.fields {
             let (declaration, size) = (field.declaration(), field.size());
             let signed = u8::from(matches!(field.kind, FieldKind::Signed(_)));
             let _ = writeln!(text, "\tfield:{declaration};\toffset:{at};\tsize:{size};\tsigned:{signed};");
@@ -241,7 +271,7 @@ impl MadeFormat {
         let print = match Tracepoint::of(&self.system, &self.name) {
             Some(Tracepoint::Switch) => prints::switch(release),
             _ => {
-                let fields: Vec<_> = self.fields.iter().map(|(field, _)| (field.name(), field.form())).collect();
+                let fields: Vec<_> = self.layout.fields.iter().map(|(field, _)| (field.name(), field.form())).collect();
                 prints::known(&self.system, &self.name, &fields).unwrap_or_else(|| self.print())
             }
         };
@@ -252,9 +282,9 @@ impl MadeFormat {
     /// A print format that shows each field with its name.
     fn print(&self) -> String {
         let shown: Vec<String> =
-            self.fields.iter().map(|(field, _)| format!("{}={}", field.name, field.conversion())).collect();
+            self.layout.fields.iter().map(|(field, _)| format!("{}={}", field.name, field.conversion())).collect();
         let mut print = format!("\"{}\"", shown.join(" "));
-        for (field, _) in &self.fields {
+        for (field, _) in &self.layout.fields {
             let name = &field.name;
             let _ = match field.kind {
                 FieldKind::Text => write!(print, ", __get_str({name})"),

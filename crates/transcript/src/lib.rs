@@ -29,7 +29,7 @@ mod tests;
 mod units;
 mod writer;
 
-pub use formats::{EventNumber, FieldDef, FieldKind, FieldValue};
+pub use formats::{EventNumber, FieldDef, FieldKind, FieldValue, RecordLayout};
 pub use limits::expanded_limit;
 pub use sorted::Sorted;
 pub use writer::{At, Transcript, TranscriptFacts};

@@ -8,6 +8,8 @@ use crate::run::{Entries, Entry};
 use crate::sorter::{Run, SortedLane};
 use parse::{FileIssue, Source, UnitRecords, Units};
 use std::ops::Range;
+use std::sync::Mutex;
+use zstd::bulk::Decompressor;
 
 /// Bytes of a unit, roughly, where this number of CPUs is merged.
 fn unit_size(cpus: usize) -> u64 {
@@ -109,10 +111,17 @@ impl Units for SortedUnits {
 }
 
 /// The records of all CPUs in units.
-#[derive(Debug)]
 pub(crate) struct SortedUnits {
     source: Source,
     lanes: Vec<CutLane>,
+    /// Contexts of decompression that no thread uses now: as many as threads have used at once.
+    contexts: Mutex<Vec<Decompressor<'static>>>,
+}
+
+impl std::fmt::Debug for SortedUnits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SortedUnits").field("source", &self.source).field("lanes", &self.lanes).finish_non_exhaustive()
+    }
 }
 
 impl SortedUnits {
@@ -120,7 +129,7 @@ impl SortedUnits {
         let size = unit_size(lanes.len());
         let lanes =
             lanes.into_iter().map(|lane| CutLane { begins: begins(&lane.streams, size), streams: lane.streams });
-        SortedUnits { source, lanes: lanes.collect() }
+        SortedUnits { source, lanes: lanes.collect(), contexts: Mutex::default() }
     }
 
     /// Returns the number of units of a lane.
@@ -146,7 +155,15 @@ impl SortedUnits {
     fn unpack(&self, run: &Run) -> Result<Vec<u8>, FileIssue> {
         let place = run.at..run.at.saturating_add(run.packed.into());
         let packed = self.source.get(&place).ok_or(FileIssue::TruncatedData)?;
-        zstd::bulk::decompress(&packed, run.size as usize).map_err(|_| FileIssue::CorruptChunk)
+        // Making a context takes as long as decompressing a run.
+        let context = self.contexts.lock().ok().and_then(|mut contexts| contexts.pop());
+        let made = context.map_or_else(Decompressor::new, Ok);
+        let mut context = made.map_err(|_| FileIssue::CorruptChunk)?;
+        let plain = context.decompress(&packed, run.size as usize).map_err(|_| FileIssue::CorruptChunk);
+        if let Ok(mut contexts) = self.contexts.lock() {
+            contexts.push(context);
+        }
+        plain
     }
 }
 

@@ -65,13 +65,28 @@ impl Transcript {
     ///
     /// Those of the temporary file.
     pub fn record(&mut self, at: At, event: EventNumber, values: &[FieldValue<'_>]) -> Result<(), Error> {
-        if at.cpu >= Cpu::LIMIT {
+        let mut payload = std::mem::take(&mut self.payload);
+        self.formats.encode(event, (at.pid, at.flags, at.preempt), values, &mut payload);
+        let added = self.encoded(at.cpu, at.time, event, &mut payload);
+        self.payload = payload;
+        added
+    }
+
+    /// Adds an event whose record [`RecordLayout::encode`] made, for the fields of this number.
+    ///
+    /// # Errors
+    ///
+    /// Those of the temporary file.
+    ///
+    /// [`RecordLayout::encode`]: crate::RecordLayout::encode
+    pub fn encoded(&mut self, cpu: u32, time: u64, event: EventNumber, record: &mut [u8]) -> Result<(), Error> {
+        if cpu >= Cpu::LIMIT {
             self.bad_cpus = self.bad_cpus.saturating_add(1);
             return Ok(());
         }
         self.records = self.records.saturating_add(1);
-        self.formats.encode(event, (at.pid, at.flags, at.preempt), values, &mut self.payload);
-        self.sorter.record(at.cpu, at.time, &self.payload)
+        event.put(record);
+        self.sorter.record(cpu, time, record)
     }
 
     /// Adds a loss on a CPU before its next event, of this number of events if they were counted.
