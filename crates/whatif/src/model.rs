@@ -268,8 +268,8 @@ pub struct Taken {
     pub dispatch_ns: Dur,
     /// The time slice of fair tasks: the median length of runs that a task ended which had waited throughout, in nanoseconds.
     pub slice_ns: Dur,
-    /// Whether the slice was measured. With fewer than 20 such runs it is 3 ms; either is longer where the work of the trace would
-    /// have too many slices.
+    /// Whether the slice was measured. With fewer than 20 such runs it is the base slice of the machine file, which it has at least, or
+    /// 3 ms; it is longer where the work of the trace would have too many slices.
     pub slice_is_measured: bool,
     /// Whether some wakeup of a task whose previous CPU was busy, beside an idle CPU, was placed on an idle one.
     pub wakeups_seek_idle: bool,

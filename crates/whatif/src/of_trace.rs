@@ -20,7 +20,7 @@ use parse::Trace;
 use path::{CriticalPath, Path};
 use sched::seeded::SeededMap;
 use sched::topology::{CpuOrder, Distance, parse_cpu_list};
-use sched::{ChosenCpus, Cpu, CpuSet, QueuedAsk, QueuedSums, TaskFilter, Tracepoint};
+use sched::{ChosenCpus, Cpu, CpuSet, Dur, QueuedAsk, QueuedSums, TaskFilter, Tracepoint};
 use session::args::BeginArgs;
 use session::formats::json;
 use session::section::{MaybeSection, ReportSection, Unanswered, listed, part};
@@ -61,6 +61,7 @@ fn isolated(session: &Session) -> (CpuSet, CpuSet) {
 pub fn build_options(session: &Session, most_turns: u64) -> BuildOptions<'_> {
     let (isolated, machine) = isolated(session);
     let TimerPlaces { absolute, set_absolute } = TimerPlaces::of(session, most_turns);
+    let tunables = session.machine.as_ref().map(|machine| &machine.scheduler.tunables);
     BuildOptions {
         topology: session.topology.clone(),
         affinity: session.affinity.as_deref(),
@@ -70,6 +71,7 @@ pub fn build_options(session: &Session, most_turns: u64) -> BuildOptions<'_> {
         absolute,
         set_absolute,
         spins: None,
+        base_slice: tunables.and_then(|tunables| tunables.get("base_slice_ns")?.parse().ok()).map(Dur),
         most_turns: Some(most_turns),
     }
 }

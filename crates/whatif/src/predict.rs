@@ -243,8 +243,14 @@ struct Opened {
     may_change_nothing: bool,
 }
 
-/// The row of a policy: its run under the usual assumptions, with those under the others in the interval, and as far on both sides as
-/// the run without stealing, `rules`, is from the trace.
+/// The number of a trace with the change that a policy makes to the model: the difference of its run from the one by the trace's own rules,
+/// smaller in proportion where that one has more than the trace. Both runs share what the model has wrong.
+fn changed(truth: f64, own_rules: f64, policy: f64) -> f64 {
+    truth + (policy - own_rules) * if own_rules > truth { truth / own_rules } else { 1.0 }
+}
+
+/// The row of a policy: the trace with the policy's change under the usual assumptions. The interval has the runs themselves under each
+/// assumption, and reaches as far on both sides as the run without stealing, `rules`, is from the trace.
 fn predicted_row(
     name: PolicyName,
     trace: &RunFigures,
@@ -254,11 +260,14 @@ fn predicted_row(
 ) -> PolicyRow {
     let each: Vec<Run> = runs.iter().map(|(_, run)| *run).collect();
     row(name, &each, |metric| {
-        let (value, truth) = (metric.of(&runs[0].0), metric.of(trace));
-        let error = error_percent(metric.of(observed), truth).abs() / 100.0;
-        let miss = (metric.of(rules) - truth).abs();
-        let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
+        let (run, truth, own_rules) = (metric.of(&runs[0].0), metric.of(trace), metric.of(rules));
         let most = if let Metric::Busy = metric { 100.0 } else { f64::MAX };
+        // One queue for all CPUs has none of the trace's rules, and the trace's own rules are the model's error.
+        let is_change = !name.is_free() && name != PolicyName::Steal(None);
+        let value = if is_change { changed(truth, own_rules, run).min(most) } else { run };
+        let error = error_percent(metric.of(observed), truth).abs() / 100.0;
+        let miss = (own_rules - truth).abs();
+        let values = runs.iter().map(|(figures, _)| metric.of(figures)).chain([value - miss, value + miss]);
         let widened = values.flat_map(|value| [value * (1.0 - error).max(0.0), value * (1.0 + error)]);
         let unchanged = (open.may_be_bound || open.may_change_nothing).then_some(truth);
         let moved = if let Metric::Elapsed = metric { open.path_ns } else { 0.0 };
@@ -357,5 +366,18 @@ fn calibrate(
         open_on_path_ns: Dur(open),
         seem_bound_percent: trace.confined_percent,
         waits: errors.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed;
+
+    #[test]
+    fn a_prediction_is_the_trace_with_the_change_of_the_model() {
+        // The model has less than the trace by its own rules, as much, and more.
+        assert_eq!([changed(10.0, 8.0, 6.0), changed(10.0, 10.0, 6.0), changed(10.0, 20.0, 6.0)], [8.0, 6.0, 3.0]);
+        // The trace has none, and so has what becomes less.
+        assert_eq!([changed(0.0, 5.0, 0.0), changed(0.0, 0.0, 3.0)], [0.0, 3.0]);
     }
 }

@@ -47,7 +47,8 @@ impl Estimate {
     }
 }
 
-/// The prediction for a policy.
+/// The prediction for a policy: the numbers of the trace with the change that the policy makes to the model, but for `steal=none` and `ideal`
+/// those of the simulated run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicyRow {

@@ -1,7 +1,7 @@
 //! A simulated run as a recording: read again, it has the events of the simulation.
 
 use parse::{Options, Trace};
-use sched::{EventKind, Pass, SchedEvent, Topology};
+use sched::{Dur, EventKind, Pass, SchedEvent, Topology};
 use std::ops::ControlFlow;
 use testkit::Operation::{Nap, Run, Wait, Wake};
 use testkit::{Worker, Workload};
@@ -50,4 +50,17 @@ fn a_recording_has_the_events_of_its_run() {
         assert_eq!(SchedEvent { ts: simulated.ts, kind, ..*read }, *simulated);
         assert!(read.ts.since(simulated.ts).0 < 100, "{read:?} {simulated:?}");
     }
+}
+
+#[test]
+fn the_base_slice_of_the_machine_counts_where_no_run_is_cut_off() {
+    let slice = |base_slice| {
+        let workers = vec![Worker::on(0, vec![Run(400_000_000)]); 2];
+        let events = Workload { cpus: 1, workers, steal: None }.run();
+        let build = BuildOptions { base_slice, ..BuildOptions::default() };
+        let pass = Pass::over(events.as_slice());
+        let model = pass.run(|| ModelBuilder::new(&build)).unwrap_or_else(|never| match never {}).output;
+        (model.taken.slice_ns.0, model.taken.slice_is_measured)
+    };
+    assert_eq!([slice(Some(Dur(12_000_000))), slice(None)], [(12_000_000, false), (3_000_000, false)]);
 }

@@ -53,6 +53,8 @@ pub struct BuildOptions<'o> {
     /// The tasks that spin at barriers: a burst that ends together with that of another one is work as far as the shortest of these
     /// bursts, and spinning from there on.
     pub spins: Option<TaskFilter>,
+    /// The base slice of fair tasks, where a machine file has it.
+    pub base_slice: Option<Dur>,
     /// Maximum number of times that tasks change their state; without one [`Model::LEAST_MOST_TURNS`].
     pub most_turns: Option<u64>,
     /// The numbers of events that show the context of a wakeup.
@@ -514,10 +516,12 @@ impl Analysis for ModelBuilder<'_> {
             Dur(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
         };
         let slice = (self.slices.len() >= LEAST_RUNS).then(|| median(&mut self.slices).max(LEAST_SLICE));
-        let least_slice = self.model.least_slice();
+        // Of runs that are shorter than the base slice most end by a sleep, and those that do not used up the rest of an earlier one.
+        let base = self.options.base_slice;
+        let least_slice = self.model.least_slice().max(base.unwrap_or_default());
         self.model.taken = Taken {
             dispatch_ns: median(&mut self.dispatches),
-            slice_ns: slice.unwrap_or(USUAL_SLICE).max(least_slice),
+            slice_ns: slice.or(base).unwrap_or(USUAL_SLICE).max(least_slice),
             slice_is_measured: slice.is_some_and(|slice| slice >= least_slice),
             wakeups_seek_idle: self.sought.1 > 0,
             balancing: self.balancer.finish(end),
