@@ -3,12 +3,13 @@
 //! It has compact switches, compact wakings and other events in three sequences, each in order. They are merged here; at one time wakings
 //! come first, since a task that is woken preempts at its earliest then.
 
+use crate::ahead::ReadAhead;
 use crate::compact::{CompactSched, CompactTask};
 use crate::event::{Effect, Event, Events};
 use crate::limits;
 use crate::tasks::ListedTasks;
 use crate::wire::{Damaged, Wire, WireContent};
-use parse::{FileIssue, Source};
+use parse::FileIssue;
 use sched::seeded::SeededMap;
 use sched::{Comm, Diagnostics, Pid, Tracepoint};
 use std::io::Error;
@@ -96,7 +97,7 @@ impl Bundles {
     }
 
     /// Adds the events of a bundle.
-    pub(crate) fn add(&mut self, source: &Source, place: Range<u64>) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, source: &ReadAhead<'_>, place: Range<u64>) -> Result<(), Error> {
         let bundle = self.facts(source, place.clone());
         let Some(cpu) = bundle.cpu else {
             self.diagnostics.add_at(FileIssue::CorruptRecord, || format!("offset {}, events of no CPU", place.start));
@@ -120,7 +121,7 @@ impl Bundles {
         Ok(())
     }
 
-    fn facts(&mut self, source: &Source, place: Range<u64>) -> Bundle {
+    fn facts(&mut self, source: &ReadAhead<'_>, place: Range<u64>) -> Bundle {
         let (mut bundle, mut wire, mut message) = (Bundle::default(), Wire::new(source, place), Vec::new());
         loop {
             match wire.field() {
@@ -147,7 +148,7 @@ impl Bundles {
     /// Adds the events of all sequences; whether none is missing.
     fn merge(
         &mut self,
-        source: &Source,
+        source: &ReadAhead<'_>,
         cpu: u32,
         place: Range<u64>,
         compact: Option<Range<u64>>,

@@ -1,8 +1,8 @@
 //! Compact switches and wakings: one array for each of their fields.
 
+use crate::ahead::ReadAhead;
 use crate::limits;
 use crate::wire::{Damaged, Wire, WireContent};
-use parse::Source;
 use std::ops::Range;
 
 /// The numbers of the fields of `CompactSched`.
@@ -17,7 +17,7 @@ mod field {
 /// The numbers of one array, read where they are.
 #[derive(Debug)]
 struct CompactColumn<'s> {
-    source: &'s Source,
+    source: &'s ReadAhead<'s>,
     /// The parts that are left, in the order of the file: packed numbers, or single ones.
     places: std::vec::IntoIter<WireContent>,
     part: Option<Wire<'s>>,
@@ -108,7 +108,7 @@ pub(crate) struct CompactSched<'s> {
 }
 
 impl<'s> CompactSched<'s> {
-    pub(crate) fn new(source: &'s Source, place: Option<Range<u64>>) -> CompactSched<'s> {
+    pub(crate) fn new(source: &'s ReadAhead<'s>, place: Option<Range<u64>>) -> CompactSched<'s> {
         let mut names = Vec::new();
         let mut places: [Vec<WireContent>; 13] = Default::default();
         let (mut parts, mut is_damaged) = (0usize, false);

@@ -1,5 +1,6 @@
 //! One pass over the packets of a file.
 
+use crate::ahead::ReadAhead;
 use crate::bundle::Bundles;
 use crate::limits;
 use crate::wire::{Damaged, Wire, WireContent, parts};
@@ -63,7 +64,7 @@ struct PacketScan {
 pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
     let mut scan = PacketScan { expansion: limits::decompressed(source.size()), ..PacketScan::default() };
     let io = |source| Error::Io { path: std::env::temp_dir(), source };
-    scan.packets(source, false).map_err(io)?;
+    scan.packets(&ReadAhead::new(source), false).map_err(io)?;
     let PacketScan { mut bundles, is_compressed, is_cut, uname, recorder, dropped, other_machines, .. } = scan;
     let cpus = if scan.cpus > 0 { scan.cpus } else { scan.buffers };
     if bundles.transcript.records() == 0 {
@@ -99,7 +100,7 @@ pub(crate) fn recording(source: &Source) -> Result<Recording, Error> {
 
 impl PacketScan {
     /// Reads packets. `is_expanded`: they were compressed in a packet, and none in them is again.
-    fn packets(&mut self, source: &Source, is_expanded: bool) -> Result<(), std::io::Error> {
+    fn packets(&mut self, source: &ReadAhead<'_>, is_expanded: bool) -> Result<(), std::io::Error> {
         let mut wire = Wire::new(source, 0..source.size());
         loop {
             let at = wire.at();
@@ -118,7 +119,7 @@ impl PacketScan {
         }
     }
 
-    fn packet(&mut self, source: &Source, place: Range<u64>, is_expanded: bool) -> Result<(), std::io::Error> {
+    fn packet(&mut self, source: &ReadAhead<'_>, place: Range<u64>, is_expanded: bool) -> Result<(), std::io::Error> {
         let (start, mut wire, mut packet) = (place.start, Wire::new(source, place), Packet::default());
         loop {
             match wire.field() {
@@ -166,7 +167,7 @@ impl PacketScan {
     }
 
     /// A message about the system.
-    fn message(&mut self, source: &Source, place: &Range<u64>, number: u32) {
+    fn message(&mut self, source: &ReadAhead<'_>, place: &Range<u64>, number: u32) {
         let read = [
             field::FTRACE_STATS,
             field::THREAD_DESCRIPTOR,
@@ -249,7 +250,7 @@ impl PacketScan {
     }
 
     /// Reads the packets in a compressed one.
-    fn compressed(&mut self, source: &Source, place: Range<u64>, is_zstd: bool) -> Result<(), std::io::Error> {
+    fn compressed(&mut self, source: &ReadAhead<'_>, place: Range<u64>, is_zstd: bool) -> Result<(), std::io::Error> {
         self.is_compressed = true;
         let start = place.start;
         let most = self.expansion.min(limits::COMPRESSED);
@@ -268,10 +269,10 @@ impl PacketScan {
             let what = if is_beyond || read.is_none() { FileIssue::BeyondLimit } else { FileIssue::CorruptChunk };
             self.bundles.diagnostics.add_at(what, || format!("compressed packets at offset {start}"));
             // What was decompressed before is read, as of a file that ends there.
-            self.packets(&Source::Memory(plain), true)?;
+            self.packets(&ReadAhead::new(&Source::Memory(plain)), true)?;
             self.bundles.lose_everywhere();
             return Ok(());
         }
-        self.packets(&Source::Memory(plain), true)
+        self.packets(&ReadAhead::new(&Source::Memory(plain)), true)
     }
 }

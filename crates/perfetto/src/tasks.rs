@@ -1,8 +1,9 @@
 //! Names and processes of tasks, from the process tree, from descriptions of tracks, and from the creation of tasks.
 
+use crate::ahead::ReadAhead;
 use crate::limits;
 use crate::wire::{Wire, WireContent, WirePart, parts};
-use parse::{Source, TaskRecords};
+use parse::TaskRecords;
 use sched::seeded::SeededMap;
 use sched::{Comm, Pid, Ts};
 use std::ops::Range;
@@ -90,7 +91,7 @@ impl ListedTasks {
     }
 
     /// Takes a process tree.
-    pub(crate) fn tree(&mut self, source: &Source, place: Range<u64>) {
+    pub(crate) fn tree(&mut self, source: &ReadAhead<'_>, place: Range<u64>) {
         let (mut wire, mut message) = (Wire::new(source, place), Vec::new());
         while let Ok(Some((kind, content))) = wire.field() {
             let WireContent::Bytes(place) = content else { continue };

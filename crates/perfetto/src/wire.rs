@@ -1,6 +1,6 @@
 //! The fields of messages, as protocol buffers encode them.
 
-use parse::Source;
+use crate::ahead::ReadAhead;
 use std::ops::Range;
 
 /// Bytes of a file that are read at once.
@@ -16,7 +16,7 @@ pub(crate) enum WireContent {
 /// A position among the fields of a message in a file; reading moves it.
 #[derive(Debug)]
 pub(crate) struct Wire<'s> {
-    source: &'s Source,
+    source: &'s ReadAhead<'s>,
     at: u64,
     end: u64,
     /// Bytes of the file, from `start` on.
@@ -29,7 +29,7 @@ pub(crate) struct Wire<'s> {
 pub(crate) struct Damaged;
 
 impl<'s> Wire<'s> {
-    pub(crate) fn new(source: &'s Source, place: Range<u64>) -> Wire<'s> {
+    pub(crate) fn new(source: &'s ReadAhead<'s>, place: Range<u64>) -> Wire<'s> {
         Wire { source, at: place.start, end: place.end.min(source.size()), window: Vec::new(), start: place.start }
     }
 
@@ -49,7 +49,7 @@ impl<'s> Wire<'s> {
         let wanted = self.at.saturating_add(10).min(self.end);
         if self.at < self.start || wanted > behind {
             let place = self.at..self.at.saturating_add(WINDOW).min(self.end);
-            self.window = self.source.get(&place)?;
+            self.source.copy(&place, &mut self.window)?;
             self.start = self.at;
         }
         self.window.get(usize::try_from(self.at.checked_sub(self.start)?).ok()?..)
@@ -97,7 +97,7 @@ impl<'s> Wire<'s> {
         let within = offset.and_then(|offset| self.window.get(offset..)?.get(..usize::try_from(length).ok()?));
         match within {
             Some(bytes) => out.extend_from_slice(bytes),
-            None => *out = self.source.get(place)?,
+            None => self.source.copy(place, out)?,
         }
         Some(())
     }
