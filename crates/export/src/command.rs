@@ -160,6 +160,9 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
 /// Writes the rows of one trace.
 fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output, fields: &FieldColumns) -> Result<()> {
     let session = Session::open(path, &args.read, &args.window)?.with_judged_command()?;
+    if !FactTable::ALL.iter().any(|table| *table != FactTable::Event && output.has(*table)) {
+        return export_events(args, &session, warned, output, fields);
+    }
     let cpus = &session.shown.chosen;
     let waiters = args.waiters.without_choice();
     let plain = RunOptions::plain(&session);
@@ -217,6 +220,25 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output,
     if output.has(FactTable::Event) {
         list_events(&session, &args.events, fields, &tables)?;
     }
+    Ok(output.check()?)
+}
+
+/// Writes the events alone, which need no analysis; the findings about the trace are told all the same.
+fn export_events(
+    args: &ExportArgs,
+    session: &Session,
+    warned: Option<&str>,
+    output: &Output,
+    fields: &FieldColumns,
+) -> Result<()> {
+    let selected = || Selected::new(None, args.waiters.without_choice() == Waiters::Application);
+    let pass = || Pass::over(session.trace.events()?).window(session.window).run(selected);
+    let outcome = session.watched(pass)?;
+    if let Some(reason) = session.why_no_figures(outcome.output, selected)? {
+        bail!("{}: {reason}", session.name());
+    }
+    warnings::warn_of(warned, &outcome.diagnostics, &args.read);
+    list_events(session, &args.events, fields, &Tables::new(output))?;
     Ok(output.check()?)
 }
 
