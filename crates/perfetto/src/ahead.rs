@@ -70,3 +70,30 @@ impl<'s> ReadAhead<'s> {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_the_file_in_any_order() {
+        let bytes: Vec<u8> = (0..9_000_000u32).flat_map(u32::to_le_bytes).collect();
+        let mut file = transcript::Sorted::default();
+        file.append(&bytes).unwrap();
+        let sources = [file.into_source(), Source::Memory(bytes.clone())];
+        assert!(matches!(sources[0], Source::File(..)), "beyond what is kept in memory");
+        let size = bytes.len() as u64;
+        for source in &sources {
+            let (ahead, mut rng) = (ReadAhead::new(source), testkit::Rng::new(7));
+            for _ in 0..300 {
+                let start = rng.below(bytes.len()) as u64;
+                for length in [1, 10, KEPT / 2 - 1, KEPT / 2, 3 * KEPT] {
+                    let place = start..start + length;
+                    let expected = bytes.get(place.start as usize..place.end as usize);
+                    assert_eq!(ahead.get(&place).as_deref(), expected, "{place:?}");
+                }
+            }
+            assert_eq!(ahead.get(&(size..size)), Some(Vec::new()));
+        }
+    }
+}
