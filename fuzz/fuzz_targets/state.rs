@@ -65,9 +65,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let trace = Drawable::new("x", vec!["x".to_owned()], Dur(1_000));
     let _ = (workcons::text(&found.output.0, &trace, Detail::Full), events::balance_text(&found.output.2));
     judges(&events, from, to);
-    // With assertions each effect of a piece is compared with the walk over it.
+    // With assertions each effect of a piece, on the state and on the migrations, is compared with the walk over it.
     let pieces = Some(sched::pass::Pieces { events: 1 + bytes.len() % 7, workers: 1, scans: true });
-    let Ok(_) = Pass::over(events.as_slice()).prologue(10).pieces(pieces).run_in_pieces(sched::analysis::RunTime::default);
+    let analysis = || (sched::analysis::RunTime::default(), events::Balance::new(&none, &all, from, to));
+    let Ok(_) = Pass::over(events.as_slice()).prologue(10).pieces(pieces).run_in_pieces(analysis);
     let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4, || ());
     let end = replay.total();
     for step in [end, end / 2, 0, end] {

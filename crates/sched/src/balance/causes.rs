@@ -24,7 +24,7 @@
 //!
 //! Where probes on the balancer record its decision, that decides instead of the pattern (`decided.rs`).
 
-use crate::event::kthread::{is_ksoftirqd, is_stopper};
+use crate::event::kthread::is_stopper;
 use crate::event::probe::Probe;
 use crate::event::span::TaskState;
 use crate::event::{Comm, Cpu, Dur, EventKind, Pid, SchedEvent, TaskRef, Ts};
@@ -36,6 +36,7 @@ mod cause;
 mod decided;
 mod herds;
 mod noted;
+mod scene;
 mod stopped;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,8 @@ pub use cause::Cause;
 use decided::{Decided, Decisions};
 pub use herds::{HERD, HERD_TIME, Herd, Herds};
 pub use noted::{NotedMigration, PastCauses};
+use scene::Occupant;
+pub(crate) use scene::Scene;
 pub use stopped::{MoveKey, StopperMoves};
 
 /// A migration of a task, with its cause and its consequence.
@@ -102,6 +105,10 @@ struct Announcement {
     on: Cpu,
     by: Pid,
     in_task: bool,
+    /// Of a stopper's waking: whether a thread that runs softirqs, and with PREEMPT_RT balances, made it. Notes of older
+    /// versions do not say so.
+    #[serde(default)]
+    by_softirqs: bool,
 }
 
 /// The later events that can still change the cause of a migration.
@@ -227,18 +234,33 @@ impl Causes {
     /// Takes the next event; `state` is the one before the event. `report` is called with each migration that the event
     /// settles.
     pub fn event(&mut self, event: &SchedEvent, state: &SchedState, mut report: impl FnMut(Migration)) {
+        if self.holds_many() {
+            self.settle_pulls(event);
+            self.forget_unfollowed(state, &mut report);
+        }
+        self.event_in(event, || Scene::of(event, state), report);
+    }
+
+    /// Takes the next event, as [`Causes::event`] does, in a scene that is known already. Nothing is forgotten here: the caller sees to it that the tables
+    /// [have room](Causes::have_room).
+    #[inline]
+    pub(crate) fn event_in(
+        &mut self,
+        event: &SchedEvent,
+        scene: impl FnOnce() -> Scene,
+        mut report: impl FnMut(Migration),
+    ) {
         if !self.pulls.is_empty() {
             self.settle_pulls(event);
         }
-        if self.holds_many() {
-            self.forget_unfollowed(state, &mut report);
-        }
         match event.kind {
             EventKind::Waking { task, target } => {
-                let waking = Announcement { on: event.cpu, by: event.pid, in_task: event.in_task() };
+                let (on, by, in_task) = (event.cpu, event.pid, event.in_task());
                 if is_stopper(task.comm, target) {
-                    self.stops.entry(target).or_insert(waking);
+                    let by_softirqs = scene().by_softirqs;
+                    self.stops.entry(target).or_insert(Announcement { on, by, in_task, by_softirqs });
                 }
+                let waking = Announcement { on, by, in_task, by_softirqs: false };
                 let followed = self.followed.entry(task.pid).or_default();
                 followed.waking = Some(waking);
                 followed.touch();
@@ -292,7 +314,7 @@ impl Causes {
                 open.into_iter().for_each(|open| report(open.migration));
             }
             EventKind::Migrate { task, orig, dest } => {
-                let latest = Box::new(self.migrate(event, task, orig, dest, state));
+                let latest = Box::new(self.migrate(event, (task, orig, dest), &scene()));
                 let is_exec = latest.pending == Pending::Exec;
                 let earlier = self.followed.entry(task.pid).or_default().open.replace(latest);
                 if let Some(earlier) = earlier {
@@ -414,30 +436,21 @@ impl Causes {
         }
     }
 
-    /// Finds the cause of a migration, as far as the events up to now decide it; `state` is the one before `event`.
-    fn migrate(
-        &mut self,
-        event: &SchedEvent,
-        task: TaskRef,
-        orig: Cpu,
-        dest: Cpu,
-        state: &SchedState,
-    ) -> OpenMigration {
+    /// Finds the cause of a migration, as far as the events up to now decide it.
+    fn migrate(&mut self, event: &SchedEvent, (task, orig, dest): (TaskRef, Cpu, Cpu), scene: &Scene) -> OpenMigration {
         let on = event.cpu;
-        let before = state.task_of(task.pid).map(|t| t.state);
-        let is_placement = if state.places_by_wakings() {
-            state.places(event)
-        } else {
+        let before = scene.before;
+        let is_placement = scene.is_placed.unwrap_or_else(|| {
             self.followed.get(&task.pid).and_then(|followed| followed.waking).is_some_and(|waking| waking.on == on)
-        };
+        });
         // A waking alone may have queued it already, in the state.
-        let is_placed_already = is_placement && state.places_by_wakings();
+        let is_placed_already = is_placement && scene.is_placed.is_some();
         let queued = matches!(before, Some(TaskState::Waiting(_))) && !is_placed_already;
         let runnable = queued || matches!(before, Some(TaskState::Throttled(_))) && !is_placed_already;
         // A task that is first seen now slept unless it is switched in next.
         let asleep = matches!(before, None | Some(TaskState::Asleep(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
-        let by_stopper = on == orig && state.running(on).is_some_and(|t| is_stopper(t.comm, on));
+        let by_stopper = scene.by_stopper;
         let decided = self.decisions.of(on, (task.pid, orig, dest), by_stopper);
         let mut recorded = decided.is_some() || reason.is_some_and(|reason| reason.recorded);
         let mut pending = Pending::Settled;
@@ -452,21 +465,21 @@ impl Causes {
             pending = if by_stopper { self.requeued(task.pid, on) } else { Pending::Numa };
             Cause::Affinity
         } else if by_stopper {
-            let (cause, later) = self.stopped(task.pid, on, dest, state);
+            let (cause, later) = self.stopped(task.pid, (on, dest), scene);
             pending = later;
             cause
-        } else if !state.shows_contexts() {
+        } else if !scene.shows_contexts {
             Cause::Unknown
         } else if task.prio < 100 {
             // `detach_tasks()` takes tasks of the fair class alone.
             Cause::RealTime
         } else if event.in_softirq() && dest == on {
-            if self.idles(on, state) { Cause::Idle } else { Cause::Periodic }
+            if self.idles(on, scene) { Cause::Idle } else { Cause::Periodic }
         } else if event.in_softirq() && (orig != on || queued) {
             // From its own CPU only for another one; a sleeper there may be one whose waking is not in the trace.
             Cause::NohzIdle
         } else {
-            if event.in_task() && dest == on && (queued || asleep) && self.is_emptied(on, state) {
+            if event.in_task() && dest == on && (queued || asleep) && self.is_emptied(on, scene) {
                 self.pulls.entry(on).or_default().push(task.pid);
             }
             Cause::Unknown
@@ -499,12 +512,12 @@ impl Causes {
 
     /// The cause for which the stopper of `cpu` moves a task to `dest`, by the waker of the stopper, and the later
     /// events that can change it.
-    fn stopped(&self, pid: Pid, cpu: Cpu, dest: Cpu, state: &SchedState) -> (Cause, Pending) {
-        match self.stops.get(&cpu).filter(|_| state.shows_contexts()) {
+    fn stopped(&self, pid: Pid, (cpu, dest): (Cpu, Cpu), scene: &Scene) -> (Cause, Pending) {
+        match self.stops.get(&cpu).filter(|_| scene.shows_contexts) {
             None => (Cause::Stopper, Pending::Exec),
             Some(waking) if waking.in_task && waking.by == pid => (Cause::Affinity, Pending::Exec),
             // `sched_balance_newidle()` pulls to its own CPU only, so a waker elsewhere did not balance.
-            Some(waking) if waking.in_task && waking.on != dest && !is_softirq_thread(waking.by, state) => {
+            Some(waking) if waking.in_task && waking.on != dest && !waking.by_softirqs => {
                 (Cause::Affinity, Pending::Numa)
             }
             Some(_) => (Cause::Active, Pending::Numa),
@@ -513,27 +526,21 @@ impl Causes {
 
     /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever softirqs are deferred, they have a
     /// thread, which the tick of an idle CPU wakes: then nothing else is there but the tasks that it has pulled by now.
-    fn idles(&self, cpu: Cpu, state: &SchedState) -> bool {
-        match state.running(cpu) {
-            Some(current) => {
-                let pulled = |pid| {
-                    let open = self.followed.get(&pid).and_then(|followed| followed.open.as_deref());
-                    open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
-                };
-                is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))
-            }
-            None => state.load(cpu).idles(),
+    fn idles(&self, cpu: Cpu, scene: &Scene) -> bool {
+        let pulled = |pid| {
+            let open = self.followed.get(&pid).and_then(|followed| followed.open.as_deref());
+            open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
+        };
+        match scene.occupant {
+            Occupant::Idle => true,
+            Occupant::SoftirqThread => scene.waiting.are_all(pulled),
+            Occupant::Other => false,
         }
     }
 
     /// Whether nothing is queued on a CPU but the tasks that it is just pulling.
-    fn is_emptied(&self, cpu: Cpu, state: &SchedState) -> bool {
+    fn is_emptied(&self, cpu: Cpu, scene: &Scene) -> bool {
         let pulled = self.pulls.get(&cpu).map_or(&[][..], Vec::as_slice);
-        state.waiting(cpu).all(|task| pulled.contains(&task.pid))
+        scene.waiting.are_all(|pid| pulled.contains(&pid))
     }
-}
-
-/// Whether a task is a thread that runs softirqs, and with PREEMPT_RT balances.
-fn is_softirq_thread(pid: Pid, state: &SchedState) -> bool {
-    state.task_of(pid).is_some_and(|task| is_ksoftirqd(task.comm))
 }

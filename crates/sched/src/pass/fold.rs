@@ -5,7 +5,7 @@ use super::piece_events::PieceEvents;
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
-use crate::balance::causes::Causes;
+use crate::balance::causes::{Causes, Scene};
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, EventKind, SchedEvent, Ts};
@@ -340,7 +340,30 @@ impl<A: Joined> Fold<A> {
 impl Fold<()> {
     /// Whether the effect of the events that follow can be found without the state here.
     pub(super) fn can_be_scanned(&self) -> bool {
-        self.inside && self.moves.is_none() && self.state.can_be_scanned()
+        self.inside && self.state.can_be_scanned()
+    }
+
+    /// Removes the migrations, which then follow the state by [scenes](Fold::replay), or puts them back.
+    pub(super) fn put_moves(&mut self, moves: Option<Box<PassMigrations>>) -> Option<Box<PassMigrations>> {
+        std::mem::replace(&mut self.moves, moves)
+    }
+
+    /// The scenes of the events that begin here.
+    pub(super) fn scenes(&self, events: &PieceEvents) -> Vec<Scene> {
+        Scene::all(events.iter(), self.state.uncounted())
+    }
+
+    /// Takes up the migrations before this moment, and moves them behind the events of a piece that begins here, whose scenes are known.
+    pub(super) fn replay(&mut self, moves: &mut PassMigrations, events: &PieceEvents, scenes: Vec<Scene>) {
+        self.moves = Some(Box::new(moves.clone()));
+        moves.replay(events, scenes, Edges { from: self.from, to: self.to, end: self.end });
+        #[cfg(debug_assertions)]
+        {
+            let mut walked = self.scout();
+            walked.follow(events);
+            let walked = walked.moves.map(|moves| moves.causes().noted());
+            assert_eq!(walked, Some(moves.causes().noted()), "the migrations of {} events: {events:?}", events.len());
+        }
     }
 
     /// Whether all events up to this one are inside the window, as far as its end decides it.

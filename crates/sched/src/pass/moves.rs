@@ -1,9 +1,10 @@
 //! The migrations of a pass: found once for all analyses that take them, from the first event of the trace on.
 
 use crate::analysis::{Analysis, BEHIND, Settled};
-use crate::balance::causes::{Causes, Migration};
+use crate::balance::causes::{Causes, Migration, Scene};
 use crate::balance::past_moves::PastMoves;
 use crate::event::{EventKind, SchedEvent, Ts};
+use crate::pass::piece_events::PieceEvents;
 use crate::state::SchedState;
 use crate::state::past::Past;
 use std::ops::ControlFlow;
@@ -54,6 +55,11 @@ impl Edges {
             false => Some(Settled::Inside),
         }
     }
+
+    /// Whether a migration that is settled in the window is one of it.
+    fn counts(&self, m: &Migration) -> bool {
+        self.place(m, false).is_some_and(Settled::is_inside)
+    }
 }
 
 impl PassMigrations {
@@ -90,6 +96,25 @@ impl PassMigrations {
         if !self.settled.is_empty() {
             self.hand_over(edges, false, state, analysis);
         }
+    }
+
+    /// Whether the tables have room for this number of events, so that [`PassMigrations::replay`] can take them.
+    pub(super) fn have_room(&self, events: usize) -> bool {
+        self.causes.have_room(events)
+    }
+
+    /// Takes the events of a piece, all of which are in the window, without the state before them; `scenes` are theirs in order ([`Scene::all`]).
+    pub(super) fn replay(&mut self, events: &PieceEvents, scenes: Vec<Scene>, edges: Edges) {
+        let mut scenes = scenes.into_iter();
+        for event in events.iter() {
+            self.open += u64::from(matches!(event.kind, EventKind::Migrate { .. }));
+            let settled = &mut self.settled;
+            self.causes.event_in(event, || scenes.next().unwrap_or_default(), |m| settled.push(m));
+            for m in self.settled.drain(..) {
+                self.open = self.open.saturating_sub(u64::from(edges.counts(&m)));
+            }
+        }
+        debug_assert_eq!(scenes.len(), 0, "each event that needs a scene took it");
     }
 
     /// Passes on the settled migrations to the analysis.

@@ -25,7 +25,7 @@ impl PieceEvents {
     }
 
     /// The events of each batch.
-    pub(super) fn stretches(&self) -> impl Iterator<Item = &[SchedEvent]> {
+    pub(super) fn stretches(&self) -> impl Iterator<Item = &[SchedEvent]> + Clone {
         self.stretches.iter().map(|(batch, range)| batch.get(range.clone()).unwrap_or_default())
     }
 
@@ -35,7 +35,7 @@ impl PieceEvents {
     }
 
     /// The events one by one.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &SchedEvent> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SchedEvent> + Clone {
         self.stretches().flatten()
     }
 }

@@ -10,7 +10,17 @@ impl Causes {
     /// state follows: a quarter of the limit goes at each time.
     #[inline(always)]
     pub(super) fn holds_many(&self) -> bool {
-        self.followed.len() + self.reasons.len() + self.awake.len() > 4 * TASKS
+        self.tasks() > 4 * TASKS
+    }
+
+    /// The number of entries by task.
+    fn tasks(&self) -> usize {
+        self.followed.len() + self.reasons.len() + self.awake.len()
+    }
+
+    /// Whether no entry is to be forgotten within this number of events, each of which adds two at most.
+    pub(crate) fn have_room(&self, events: usize) -> bool {
+        self.tasks() + 2 * events <= 4 * TASKS
     }
 
     /// Forgets the tasks that the state does not follow: they are dead, or beyond the limit of tasks.

@@ -1,10 +1,11 @@
 //! The thread that cuts the events into pieces, and knows the state at the beginning of each.
 
 use super::Pieces;
-use super::workers::{Back, Beginning, Followed, Helper, Job, PassPiece, Scanned, UnknownPiece, hand_in};
+use super::workers::{Back, Beginning, Followed, Helper, Job, MovingPiece, PassPiece, Scanned, UnknownPiece, hand_in};
 use crate::analysis::joined::Joined;
 use crate::pass::Batch;
 use crate::pass::fold::Fold;
+use crate::pass::moves::PassMigrations;
 use crate::pass::piece_events::PieceEvents;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -49,6 +50,19 @@ impl Scans {
     }
 }
 
+/// The migrations, while they follow the state at a distance: a worker finds what the state tells their causes first.
+#[derive(Default)]
+struct MovesBehind {
+    /// The migrations before the piece `next`; none while the fold holds them, or if no analysis takes any.
+    moves: Option<Box<PassMigrations>>,
+    /// The number of pieces that were sent and not taken yet.
+    open: usize,
+    /// The pieces that wait for those before them.
+    ready: BTreeMap<u64, MovingPiece>,
+    /// The number of the next piece to be taken.
+    next: u64,
+}
+
 /// The thread that moves the state on, and cuts the events into pieces.
 pub(super) struct Scout<'p, A, F> {
     pieces: Pieces,
@@ -64,6 +78,7 @@ pub(super) struct Scout<'p, A, F> {
     length: usize,
     number: u64,
     scans: Scans,
+    behind: MovesBehind,
     send: Option<Sender<Job<A>>>,
     returned: Receiver<Back>,
     /// The number of pieces that were sent and have not come back.
@@ -97,6 +112,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             length: 0,
             number: 0,
             scans: Scans { are_wanted: pieces.scans, ..Scans::default() },
+            behind: MovesBehind::default(),
             send: Some(send),
             returned,
             under_way: 0,
@@ -153,6 +169,9 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             self.wait()?;
         }
         if self.first.is_none() && self.scans.are_worth_it() && self.fold.can_be_scanned() {
+            if let Some(moves) = self.fold.put_moves(None) {
+                (self.behind.moves, self.behind.next) = (Some(moves), self.number);
+            }
             self.present = PieceInHand::Scanned;
             return ControlFlow::Continue(());
         }
@@ -212,10 +231,13 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
         self.come_back(back)
     }
 
-    /// Waits until the state behind all pieces that are scanned is known.
+    /// Waits until the state behind all pieces that are scanned is known, and the migrations with it.
     fn take_all(&mut self) -> ControlFlow<()> {
-        while self.scans.open > 0 {
+        while self.scans.open > 0 || self.behind.open > 0 {
             self.wait()?;
+        }
+        if let Some(moves) = self.behind.moves.take() {
+            self.fold.put_moves(Some(moves));
         }
         ControlFlow::Continue(())
     }
@@ -240,13 +262,21 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 }
                 ControlFlow::Continue(())
             }
+            Back::Scenes(piece) => {
+                self.behind.ready.insert(piece.number, *piece);
+                while let Some(piece) = self.behind.ready.remove(&self.behind.next) {
+                    self.behind.open -= 1;
+                    self.move_behind(piece)?;
+                }
+                ControlFlow::Continue(())
+            }
         }
     }
 
     /// Has a piece followed whose beginning is known now, and moves the state behind it.
     fn follow(&mut self, scanned: Scanned) -> ControlFlow<()> {
         let Scanned { number, effect, events } = scanned;
-        let beginning = Beginning::Later(self.fold.scout());
+        let beginning = self.fold.scout();
         let flow = match effect.and_then(|effect| self.fold.take(&effect, &events)) {
             Some(flow) => {
                 self.scans.taken += 1;
@@ -259,8 +289,27 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
         };
         self.scans.next = number + 1;
         self.is_done |= flow.is_break();
-        self.send(Job::Follow(Box::new(PassPiece { number, beginning, events })))?;
+        if self.behind.moves.is_some() {
+            self.behind.open += 1;
+            self.send(Job::Scenes(Box::new(MovingPiece { number, beginning, scenes: Vec::new(), events })))?;
+        } else {
+            self.send(Job::Follow(Box::new(PassPiece { number, beginning: Beginning::Later(beginning), events })))?;
+        }
         flow
+    }
+
+    /// Has a piece followed before which the migrations are known now, and moves them behind it.
+    fn move_behind(&mut self, piece: MovingPiece) -> ControlFlow<()> {
+        let MovingPiece { number, mut beginning, scenes, events } = piece;
+        let Some(moves) = self.behind.moves.as_mut().filter(|moves| moves.have_room(events.len())) else {
+            // More tasks than can live: one state and one analysis know which of them to forget.
+            self.is_crowded.store(true, Ordering::Relaxed);
+            self.is_done = true;
+            return ControlFlow::Break(());
+        };
+        beginning.replay(moves, &events, scenes);
+        self.behind.next = number + 1;
+        self.send(Job::Follow(Box::new(PassPiece { number, beginning: Beginning::Later(beginning), events })))
     }
 
     /// Sends the rest, so that there is at least one piece, and lets the workers end.

@@ -1,6 +1,7 @@
 //! The threads that scan pieces, follow them with an analysis, and join them in order.
 
 use crate::analysis::joined::Joined;
+use crate::balance::causes::Scene;
 use crate::pass::fold::Fold;
 use crate::pass::piece_events::PieceEvents;
 use crate::state::{Scan, SchedState};
@@ -30,9 +31,20 @@ pub(super) struct UnknownPiece {
     pub(super) events: PieceEvents,
 }
 
+/// A piece whose beginning is known but for the migrations before it.
+pub(super) struct MovingPiece {
+    pub(super) number: u64,
+    pub(super) beginning: Fold<()>,
+    /// The scenes of its migrations, once they are found.
+    pub(super) scenes: Vec<Scene>,
+    pub(super) events: PieceEvents,
+}
+
 /// The work on a piece.
 pub(super) enum Job<A> {
     Scan(Box<UnknownPiece>),
+    /// Find the scenes.
+    Scenes(Box<MovingPiece>),
     Follow(Box<PassPiece<A>>),
 }
 
@@ -47,6 +59,8 @@ pub(super) struct Scanned {
 /// A message to the scout.
 pub(super) enum Back {
     Scanned(Box<Scanned>),
+    /// The scenes of a piece were found.
+    Scenes(Box<MovingPiece>),
     /// A piece was joined.
     Joined,
     /// A worker failed, so that a piece is missing for ever.
@@ -107,6 +121,10 @@ pub(super) fn work<A: Joined, F: Fn() -> A + Sync>(receive: &Mutex<Receiver<Job<
                 let effect = Scan::of(events.iter(), unknown);
                 // If the scout is gone, nobody needs the effect.
                 let _ = helper.give_back.send(Back::Scanned(Box::new(Scanned { number, effect, events })));
+            }
+            Ok(Job::Scenes(mut piece)) => {
+                piece.scenes = piece.beginning.scenes(&piece.events);
+                let _ = helper.give_back.send(Back::Scenes(piece));
             }
             Ok(Job::Follow(piece)) => {
                 let PassPiece { number, beginning, events } = *piece;
