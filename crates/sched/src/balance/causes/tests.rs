@@ -21,6 +21,46 @@ impl Analysis for Collect {
     }
 }
 
+/// The same without the state, from the scenes of stretches of some length.
+#[derive(Default)]
+struct InScenes {
+    found: Collect,
+    length: usize,
+    stretch: Vec<SchedEvent>,
+    /// The state before the stretch.
+    before: Option<SchedState>,
+}
+
+impl InScenes {
+    fn follow(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        let mut scenes = Scene::all(self.stretch.iter(), before).into_iter();
+        for event in self.stretch.drain(..) {
+            let found = &mut self.found;
+            let scene = || scenes.next().expect("a scene for each event that needs one");
+            found.0.event_in(&event, scene, |migration| found.1.push(migration));
+        }
+        assert_eq!(scenes.len(), 0);
+    }
+}
+
+impl Analysis for InScenes {
+    type Output = Vec<Migration>;
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.before.get_or_insert_with(|| state.clone());
+        self.stretch.push(*event);
+        if self.stretch.len() == self.length {
+            self.follow();
+        }
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> Vec<Migration> {
+        self.follow();
+        self.found.finish(end, state)
+    }
+}
+
 const SOFTIRQ: u8 = 0x10;
 const R: PrevState = PrevState::RUNNABLE;
 const S: PrevState = PrevState { class: StateClass::Asleep, raw: 1 };
@@ -58,7 +98,11 @@ fn migrate(ms: i64, cpu: u32, pid: i32, moved: i32, orig: u32, dest: u32) -> Sch
 
 fn found(events: &[&[SchedEvent]]) -> Vec<Migration> {
     let events = events.concat();
-    Pass::over(&events[..]).run(Collect::default).unwrap_or_else(|never| match never {}).output
+    let analyses = || (Collect::default(), [1, 2, 100].map(|length| InScenes { length, ..InScenes::default() }).into());
+    let (found, in_scenes): (_, Vec<_>) =
+        Pass::over(&events[..]).run::<(Collect, Vec<InScenes>)>(analyses).unwrap_or_else(|never| match never {}).output;
+    assert_eq!(in_scenes, vec![found.clone(); 3]);
+    found
 }
 
 /// The causes of all migrations where task 7 runs on CPU 0, 9 on CPU 1 and 30 on CPU 2, the stopper of CPU 0 moves 7 to
