@@ -53,14 +53,29 @@ impl Message {
 
     /// Adds a field with a message, which `fill` fills.
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
-        let mut message = Message::default();
-        fill(&mut message);
-        self.put(field, &message.0);
+        self.varint(u64::from(field) << 3 | 2);
+        // Filled in place: most messages are so short that a byte has their length.
+        let at = self.0.len();
+        self.0.push(0);
+        fill(self);
+        let length = self.0.len() - at - 1;
+        if length < 0x80 {
+            self.0[at] = length as u8;
+        } else {
+            let mut prefix = Vec::with_capacity(10);
+            sched::packed::put(&mut prefix, length as u64);
+            self.0.splice(at..=at, prefix);
+        }
     }
 
     /// Adds the fields of another message.
     pub(super) fn append(&mut self, other: &Message) {
         self.0.extend_from_slice(&other.0);
+    }
+
+    /// Removes all fields.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 }
 
@@ -76,10 +91,14 @@ mod tests {
         message.text(2, "testing");
         message.message(3, |inner| inner.number(1, 150));
         message.signed(1, -2);
+        // A length of two bytes.
+        message.message(4, |inner| inner.put(1, &[7; 198]));
         let mut expected = vec![0x08, 0x96, 0x01, 0x12, 0x07];
         expected.extend_from_slice(b"testing");
         expected.extend_from_slice(&[0x1a, 0x03, 0x08, 0x96, 0x01]);
         expected.extend_from_slice(&[0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        expected.extend_from_slice(&[0x22, 0xc9, 0x01, 0x0a, 0xc6, 0x01]);
+        expected.extend_from_slice(&[7; 198]);
         assert_eq!(message.bytes(), expected);
     }
 }

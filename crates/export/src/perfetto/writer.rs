@@ -80,7 +80,7 @@ struct Bundle {
 
 pub(super) struct Writer {
     out: Box<dyn Sink>,
-    buffer: Vec<u8>,
+    buffer: Message,
     bundles: Vec<Bundle>,
     /// The first error; nothing is written behind it.
     failed: Option<io::Error>,
@@ -95,7 +95,7 @@ pub(super) struct Writer {
 impl Writer {
     fn flush(&mut self) {
         if self.failed.is_none()
-            && let Err(error) = self.out.write_all(&self.buffer)
+            && let Err(error) = self.out.write_all(self.buffer.bytes())
         {
             self.failed = Some(error);
         }
@@ -103,9 +103,7 @@ impl Writer {
     }
 
     fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
-        let mut trace = Message::default();
-        trace.message(1, fill);
-        self.buffer.extend_from_slice(trace.bytes());
+        self.buffer.message(1, fill);
         if self.buffer.len() >= BUFFER {
             self.flush();
         }
@@ -129,7 +127,7 @@ impl Writer {
     /// Writes the events of a CPU that were gathered.
     fn close(&mut self, cpu: Cpu) {
         let Bundle { events, lost } = self.bundle(cpu);
-        let (events, lost) = (std::mem::take(events), std::mem::take(lost));
+        let (mut events, lost) = (std::mem::take(events), std::mem::take(lost));
         if events.is_empty() {
             return;
         }
@@ -142,6 +140,9 @@ impl Writer {
                 }
             });
         });
+        // Its room is for the next ones.
+        events.clear();
+        self.bundle(cpu).events = events;
     }
 
     fn describe(&mut self, uuid: u64, parent: Option<u64>, name: &str, counter: bool) {
@@ -234,7 +235,7 @@ impl Writer {
     pub(super) fn new(out: Box<dyn Sink>) -> Writer {
         Writer {
             out,
-            buffer: Vec::with_capacity(BUFFER),
+            buffer: Message::default(),
             bundles: Vec::new(),
             failed: None,
             causes: Default::default(),

@@ -253,6 +253,11 @@ impl<'t> Record<'t> {
         self.format()?.field(name)?.number(self.payload, self.trace.endian())
     }
 
+    /// The number in a field of the record's format; the same as [`Record::number`] without a search for its name.
+    pub fn number_in(&self, field: &Field) -> Option<i64> {
+        field.number(self.payload, self.trace.endian())
+    }
+
     /// The `prev_state` of a `sched_switch`: what it comes to, and its letters.
     pub fn prev_state(&self) -> Option<(PrevState, String)> {
         let field = self.format()?.field("prev_state")?;
@@ -272,9 +277,13 @@ impl<'t> Record<'t> {
 
     /// The bytes in the field of this name; of text, without the NUL and what follows it.
     pub fn bytes(&self, name: &str) -> Option<&'t [u8]> {
-        let field = self.format()?.field(name)?;
+        Some(self.bytes_in(self.format()?.field(name)?))
+    }
+
+    /// The bytes in a field of the record's format, as [`Record::bytes`] returns them.
+    pub fn bytes_in(&self, field: &Field) -> &'t [u8] {
         let bytes = field.bytes(self.payload, self.trace.endian());
-        Some(if field.is_text() { until_nul(bytes) } else { bytes })
+        if field.is_text() { until_nul(bytes) } else { bytes }
     }
 
     /// The text of a `print`, `bprint` or `bputs`, exactly as the kernel would show it, with the
