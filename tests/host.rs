@@ -3,6 +3,8 @@
 
 use crate::support::{Scratch, schedviz, scratch};
 use crate::view::View;
+use crate::view_browser::{Server, assert_clean, open};
+use crate::webdriver::Browser;
 use sched::{Comm, Cpu, EventKind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::Path;
@@ -278,6 +280,38 @@ fn stretches(report: &Value) -> Vec<(&str, u64, u64)> {
     let of = |interval: &Value| interval["total_ns"].as_u64().expect("a time") / 1_000;
     let all = report["intervals"].as_array().expect("intervals").iter();
     all.map(|one| (one["name"].as_str().expect("a name"), one["count"].as_u64().expect("a number"), of(one))).collect()
+}
+
+/// What no test of the page's data shows: that the strip is drawn where it is said to be, and the tip beside it.
+#[test]
+fn the_strip_is_along_the_upper_edge_of_its_lane() {
+    let Some(browser) = Browser::start("host-strip") else { return };
+    let folder = pair("host-strip", &host(IDS.0, &VCPUS, &host_events()).build());
+    let [guest, host] = ["guest.dat", "host.dat"].map(|name| folder.join(name));
+    let server = Server::start(&[&guest, Path::new("--host"), &host]);
+    open(&browser, &server, "d=light");
+    browser.wait_for("schedviz.panes[0].trace.plots.drawn.length > 0");
+    // In the topmost row of pixels of each lane's bar, and in the lowest: the nanoseconds in the colour of the strip.
+    let drawn = browser.run(
+        "const pane = schedviz.panes[0], s = pane.scale(), plots = pane.trace.plots; const [, look] = [...plots.looks.get(0)][0];
+         const time = y => { const data = pane.context.getImageData(s.left, Math.floor(y), s.right - s.left, 1).data;
+             let n = 0; for (let at = 0; at < data.length; at += 4) n += (data[at] << 16 | data[at + 1] << 8 | data[at + 2]) === look.rgb;
+             return n * s.perPixel; };
+         return [0, 1].flatMap(cpu => { const row = pane.layout.byCpu.get(cpu), y = pane.places().lanes + row.y - pane.trace.scroll;
+             return [time(y), time(y + row.bar - 1)]; })",
+    );
+    let drawn: Vec<f64> = drawn.as_array().expect("times").iter().filter_map(Value::as_f64).collect();
+    let column = crate::view_browser::number(&browser, "schedviz.panes[0].scale().perPixel");
+    // 4.1 ms of the first vCPU in three stretches, whose edges share their pixels with what is beside them; nothing of the other.
+    assert!(drawn.len() == 4 && (drawn[0] - 4_100_000.0).abs() <= 6.0 * column, "{drawn:?}, {column}");
+    assert_eq!(drawn[1..], [0.0; 3]);
+    browser.run(
+        "const pane = schedviz.panes[0], s = pane.scale(), box = pane.canvas.getBoundingClientRect();
+         const d = pane.trace.plots.drawn[0];
+         pane.canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.x + s.left + (2e6 - s.from) / s.perPixel, clientY: box.y + d.y + 1, bubbles: true }))",
+    );
+    browser.wait_for("/the host kept the vCPU/.test(document.getElementById('tip').textContent)");
+    assert_clean(&browser, &server);
 }
 
 #[test]

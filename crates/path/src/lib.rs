@@ -181,7 +181,7 @@ pub struct CriticalPath {
     /// The trace records exits: elsewhere a task has exited when it is switched out for the last time.
     has_exits: bool,
     /// The most recent names.
-    names: SeededMap<Pid, Comm>,
+    names: SeededMap<Pid, (Comm, Option<TaskId>)>,
     /// The classes of the tasks behind which others were queued, if these are not of the fair class.
     strong: SeededMap<Pid, SchedClass>,
     queued_behind: QueuedBehind,
@@ -239,7 +239,10 @@ impl CriticalPath {
         let name = (task.pid, task.comm);
         if self.named.get(task.id()) != Some(&name) {
             self.named.insert(task.id(), name);
-            keep_of_pid(&mut self.names, task.pid, task.comm);
+            // An exec of a thread gives its task the PID of another one: the two name it in turns.
+            let other = self.names.get(&task.pid).and_then(|(_, by)| by.filter(|by| *by != task.id()));
+            let _ = other.and_then(|other| self.named.take(other));
+            keep_of_pid(&mut self.names, task.pid, (task.comm, Some(task.id())));
         }
     }
 
@@ -563,7 +566,7 @@ impl Analysis for CriticalPath {
         if let (None, Some(pid)) = (self.found, self.options.pid)
             && !self.names.contains_key(&pid)
         {
-            self.names.insert(pid, self.options.command.unwrap_or(Comm::EMPTY));
+            self.names.insert(pid, (self.options.command.unwrap_or(Comm::EMPTY), None));
             self.found = Some((pid, Until { link: NOTHING, at: end }));
         }
         report::build(&self, Times::none_in(state))

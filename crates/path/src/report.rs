@@ -286,7 +286,7 @@ fn gaps(path: &[Segment]) -> Vec<u64> {
 
 /// The path that was found. `none`: no times yet of a path through this trace.
 pub(crate) fn build(found: &CriticalPath, none: Times) -> Path {
-    let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
+    let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).map_or(Comm::EMPTY, |(name, _)| *name) };
     let (task, to, walked) = match found.found {
         Some((pid, until)) => (Some(name(pid)), until.at, found.chain.walk(pid, until, found.start, &found.mutual)),
         None => (None, found.start, Walked::default()),
