@@ -46,8 +46,8 @@ pub use cause::Cause;
 use decided::{Decided, Decisions};
 pub use herds::{HERD, HERD_TIME, Herd, Herds};
 pub use noted::{NotedMigration, PastCauses};
+pub(crate) use scene::MoveScene;
 use scene::Occupant;
-pub(crate) use scene::Scene;
 pub use stopped::{MoveKey, StopperMoves};
 
 /// A migration of a task, with its cause and its consequence.
@@ -105,7 +105,7 @@ struct Announcement {
     on: Cpu,
     by: Pid,
     in_task: bool,
-    /// Of a stopper's waking: whether a thread that runs softirqs, and with PREEMPT_RT balances, made it. Notes of older
+    /// Whether a thread that runs softirqs, and with PREEMPT_RT balances, made it; known of a stopper's waking alone. Notes of older
     /// versions do not say so.
     #[serde(default)]
     by_softirqs: bool,
@@ -238,7 +238,7 @@ impl Causes {
             self.settle_pulls(event);
             self.forget_unfollowed(state, &mut report);
         }
-        self.event_in(event, || Scene::of(event, state), report);
+        self.event_in(event, || MoveScene::of(event, state), report);
     }
 
     /// Takes the next event, as [`Causes::event`] does, in a scene that is known already. Nothing is forgotten here: the caller sees to it that the tables
@@ -247,7 +247,7 @@ impl Causes {
     pub(crate) fn event_in(
         &mut self,
         event: &SchedEvent,
-        scene: impl FnOnce() -> Scene,
+        scene: impl FnOnce() -> MoveScene,
         mut report: impl FnMut(Migration),
     ) {
         if !self.pulls.is_empty() {
@@ -437,7 +437,12 @@ impl Causes {
     }
 
     /// Finds the cause of a migration, as far as the events up to now decide it.
-    fn migrate(&mut self, event: &SchedEvent, (task, orig, dest): (TaskRef, Cpu, Cpu), scene: &Scene) -> OpenMigration {
+    fn migrate(
+        &mut self,
+        event: &SchedEvent,
+        (task, orig, dest): (TaskRef, Cpu, Cpu),
+        scene: &MoveScene,
+    ) -> OpenMigration {
         let on = event.cpu;
         let before = scene.before;
         let is_placement = scene.is_placed.unwrap_or_else(|| {
@@ -512,7 +517,7 @@ impl Causes {
 
     /// The cause for which the stopper of `cpu` moves a task to `dest`, by the waker of the stopper, and the later
     /// events that can change it.
-    fn stopped(&self, pid: Pid, (cpu, dest): (Cpu, Cpu), scene: &Scene) -> (Cause, Pending) {
+    fn stopped(&self, pid: Pid, (cpu, dest): (Cpu, Cpu), scene: &MoveScene) -> (Cause, Pending) {
         match self.stops.get(&cpu).filter(|_| scene.shows_contexts) {
             None => (Cause::Stopper, Pending::Exec),
             Some(waking) if waking.in_task && waking.by == pid => (Cause::Affinity, Pending::Exec),
@@ -526,7 +531,7 @@ impl Causes {
 
     /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever softirqs are deferred, they have a
     /// thread, which the tick of an idle CPU wakes: then nothing else is there but the tasks that it has pulled by now.
-    fn idles(&self, cpu: Cpu, scene: &Scene) -> bool {
+    fn idles(&self, cpu: Cpu, scene: &MoveScene) -> bool {
         let pulled = |pid| {
             let open = self.followed.get(&pid).and_then(|followed| followed.open.as_deref());
             open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
@@ -539,7 +544,7 @@ impl Causes {
     }
 
     /// Whether nothing is queued on a CPU but the tasks that it is just pulling.
-    fn is_emptied(&self, cpu: Cpu, scene: &Scene) -> bool {
+    fn is_emptied(&self, cpu: Cpu, scene: &MoveScene) -> bool {
         let pulled = self.pulls.get(&cpu).map_or(&[][..], Vec::as_slice);
         scene.waiting.are_all(|pid| pulled.contains(&pid))
     }

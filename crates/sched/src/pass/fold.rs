@@ -5,7 +5,7 @@ use super::piece_events::PieceEvents;
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::analysis::joined::Joined;
-use crate::balance::causes::{Causes, Scene};
+use crate::balance::causes::{Causes, MoveScene};
 use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, EventKind, SchedEvent, Ts};
@@ -349,12 +349,12 @@ impl Fold<()> {
     }
 
     /// The scenes of the events that begin here.
-    pub(super) fn scenes(&self, events: &PieceEvents) -> Vec<Scene> {
-        Scene::all(events.iter(), self.state.uncounted())
+    pub(super) fn scenes(&self, events: &PieceEvents) -> Vec<MoveScene> {
+        MoveScene::all(events.iter(), self.state.uncounted())
     }
 
     /// Takes up the migrations before this moment, and moves them behind the events of a piece that begins here, whose scenes are known.
-    pub(super) fn replay(&mut self, moves: &mut PassMigrations, events: &PieceEvents, scenes: Vec<Scene>) {
+    pub(super) fn replay(&mut self, moves: &mut PassMigrations, events: &PieceEvents, scenes: Vec<MoveScene>) {
         self.moves = Some(Box::new(moves.clone()));
         moves.replay(events, scenes, Edges { from: self.from, to: self.to, end: self.end });
         #[cfg(debug_assertions)]

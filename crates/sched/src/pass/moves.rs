@@ -1,7 +1,7 @@
 //! The migrations of a pass: found once for all analyses that take them, from the first event of the trace on.
 
 use crate::analysis::{Analysis, BEHIND, Settled};
-use crate::balance::causes::{Causes, Migration, Scene};
+use crate::balance::causes::{Causes, Migration, MoveScene};
 use crate::balance::past_moves::PastMoves;
 use crate::event::{EventKind, SchedEvent, Ts};
 use crate::pass::piece_events::PieceEvents;
@@ -103,8 +103,8 @@ impl PassMigrations {
         self.causes.have_room(events)
     }
 
-    /// Takes the events of a piece, all of which are in the window, without the state before them; `scenes` are theirs in order ([`Scene::all`]).
-    pub(super) fn replay(&mut self, events: &PieceEvents, scenes: Vec<Scene>, edges: Edges) {
+    /// Takes the events of a piece, all of which are in the window, without the state before them; `scenes` are theirs in order ([`MoveScene::all`]).
+    pub(super) fn replay(&mut self, events: &PieceEvents, scenes: Vec<MoveScene>, edges: Edges) {
         let mut scenes = scenes.into_iter();
         for event in events.iter() {
             self.open += u64::from(matches!(event.kind, EventKind::Migrate { .. }));

@@ -7,7 +7,7 @@
 //! keep up, it analyses a piece itself, so that its state is moved over the events once, not twice. With more threads workers *scan* the pieces
 //! first: each finds the effect of its events without knowing the state before them ([`Scan`](crate::state::Scan)), and the scout applies
 //! the effects in order, which takes time by the tasks that a piece is about. A piece whose effect is not to be had is walked over. Where
-//! migrations are asked for, a worker then finds the [scenes](crate::balance::causes::Scene) of the piece, and the scout follows the causes.
+//! migrations are asked for, a worker then finds the [scenes](crate::balance::causes::MoveScene) of the piece, and the scout follows the causes.
 //! No thread copies events: a piece holds the batches of the source.
 //! `docs/design.md` weighs this against reading each piece from the file by itself.
 

@@ -9,7 +9,7 @@ use crate::state::SchedState;
 
 /// The state before a migration, or before the waking of a stopper, as far as the cause of a migration depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scene {
+pub(crate) struct MoveScene {
     /// The state of the task that is migrated; none if no event has been about it.
     pub(super) before: Option<TaskState>,
     /// Whether the migration is that of a wakeup; none where wakings do not tell ([`SchedState::places_by_wakings`]).
@@ -20,13 +20,13 @@ pub(crate) struct Scene {
     pub(super) by_softirqs: bool,
     /// Whether events show the context in which they were recorded.
     pub(super) shows_contexts: bool,
-    /// What the CPU runs that makes the migration.
+    /// The occupant of the CPU that makes the migration.
     pub(super) occupant: Occupant,
     /// The tasks that wait there, if the task comes to it.
     pub(super) waiting: Waiting,
 }
 
-/// What a CPU runs.
+/// The occupant of a CPU, as far as a cause depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupant {
     Idle,
@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-impl Scene {
+impl MoveScene {
     /// Whether a cause depends on the state before this event.
     #[inline]
     pub(crate) fn is_needed(event: &SchedEvent) -> bool {
@@ -81,9 +81,9 @@ impl Scene {
     }
 
     /// The scene of an event; `state` is the one before it.
-    pub(crate) fn of(event: &SchedEvent, state: &SchedState) -> Scene {
+    pub(crate) fn of(event: &SchedEvent, state: &SchedState) -> MoveScene {
         let on = event.cpu;
-        let mut scene = Scene { shows_contexts: state.shows_contexts(), ..Scene::default() };
+        let mut scene = MoveScene { shows_contexts: state.shows_contexts(), ..MoveScene::default() };
         match event.kind {
             EventKind::Migrate { task, orig, dest } => {
                 scene.before = state.task_of(task.pid).map(|task| task.state);
@@ -104,16 +104,19 @@ impl Scene {
         scene
     }
 
-    /// The scenes of all events of a stretch that [need](Scene::is_needed) one, in order; `state` is the one before the stretch.
-    pub(crate) fn all<'e>(events: impl Iterator<Item = &'e SchedEvent> + Clone, mut state: SchedState) -> Vec<Scene> {
-        let needed = events.clone().filter(|event| Scene::is_needed(event)).count();
+    /// The scenes of all events of a stretch that [need](MoveScene::is_needed) one, in order; `state` is the one before the stretch.
+    pub(crate) fn all<'e>(
+        events: impl Iterator<Item = &'e SchedEvent> + Clone,
+        mut state: SchedState,
+    ) -> Vec<MoveScene> {
+        let needed = events.clone().filter(|event| MoveScene::is_needed(event)).count();
         let mut scenes = Vec::with_capacity(needed);
         for event in events {
             if scenes.len() == needed {
                 break;
             }
-            if Scene::is_needed(event) {
-                scenes.push(Scene::of(event, &state));
+            if MoveScene::is_needed(event) {
+                scenes.push(MoveScene::of(event, &state));
             }
             state.apply(event);
         }

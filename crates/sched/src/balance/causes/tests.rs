@@ -34,7 +34,7 @@ struct InScenes {
 impl InScenes {
     fn follow(&mut self) {
         let Some(before) = self.before.take() else { return };
-        let mut scenes = Scene::all(self.stretch.iter(), before).into_iter();
+        let mut scenes = MoveScene::all(self.stretch.iter(), before).into_iter();
         for event in self.stretch.drain(..) {
             let found = &mut self.found;
             let scene = || scenes.next().expect("a scene for each event that needs one");

@@ -1,7 +1,7 @@
 //! The threads that scan pieces, follow them with an analysis, and join them in order.
 
 use crate::analysis::joined::Joined;
-use crate::balance::causes::Scene;
+use crate::balance::causes::MoveScene;
 use crate::pass::fold::Fold;
 use crate::pass::piece_events::PieceEvents;
 use crate::state::{Scan, SchedState};
@@ -36,7 +36,7 @@ pub(super) struct MovingPiece {
     pub(super) number: u64,
     pub(super) beginning: Fold<()>,
     /// The scenes of its migrations, once they are found.
-    pub(super) scenes: Vec<Scene>,
+    pub(super) scenes: Vec<MoveScene>,
     pub(super) events: PieceEvents,
 }
 
