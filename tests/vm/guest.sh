@@ -145,8 +145,9 @@ beside_top() {
 }
 check "a recording beside top" beside_top
 check "nothing is left after top" untouched
-check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
+check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; sleep 2"
 check "it says what it saved" printed "saved the last"
+check "the command was read until then" grep -q '"running"' until.machine.json
 check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 16 ]
 check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
 check "nothing is saved then" [ ! -e never.dat ]

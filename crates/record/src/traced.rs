@@ -134,6 +134,11 @@ impl<'s> Traced<'s> {
         self.reader.take().map(TasksReader::end).unwrap_or_default()
     }
 
+    /// Ends the reading of its tasks while it runs on; what was found.
+    pub(crate) fn running_so_far(&mut self) -> RunningTasks {
+        self.reader.take().map(TasksReader::end_while_it_runs).unwrap_or_default()
+    }
+
     /// Whether the command has ended, without waiting.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.helper.as_mut().is_none_or(|helper| !matches!(helper.try_wait(), Ok(None)))

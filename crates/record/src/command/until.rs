@@ -157,7 +157,7 @@ impl Recorder<'_> {
         let code = match met {
             Met::Yes { moment, value } => {
                 // Of the command so far, which runs on.
-                traced.iter_mut().for_each(|traced| machine.add_running(&traced.running()));
+                traced.iter_mut().for_each(|traced| machine.add_running(&traced.running_so_far()));
                 self.finish(&mut machine, &before);
                 self.save_latest(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS

@@ -7,7 +7,7 @@ use machine::{Policies, RunningTasks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_link, read_to_string};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -85,8 +85,28 @@ impl CommandTasks {
 
 /// The reading of the tasks of a command, which goes on until it is ended.
 pub(crate) struct TasksReader {
+    /// A message asks for a last reading.
     end: Sender<()>,
     reading: JoinHandle<CommandTasks>,
+}
+
+/// Reads at intervals that double, and once more if the end is announced by a message.
+fn readings(ended: &Receiver<()>, mut read: impl FnMut()) {
+    let mut wait = FIRST;
+    loop {
+        match ended.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) => {
+                read();
+                wait = wait.saturating_mul(2);
+            }
+            Ok(()) => {
+                // Not at the same moment as the one before: a task counts that is the same in two readings.
+                std::thread::sleep(FIRST);
+                return read();
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
 }
 
 impl TasksReader {
@@ -94,11 +114,8 @@ impl TasksReader {
     pub(crate) fn begin(command: i32) -> Option<TasksReader> {
         let (end, ended) = channel();
         let read = move || {
-            let (mut tasks, mut wait) = (CommandTasks::default(), FIRST);
-            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                tasks.read(Path::new("/proc"), command);
-                wait = wait.saturating_mul(2);
-            }
+            let mut tasks = CommandTasks::default();
+            readings(&ended, || tasks.read(Path::new("/proc"), command));
             tasks
         };
         let reading = std::thread::Builder::new().spawn(read).ok()?;
@@ -109,6 +126,13 @@ impl TasksReader {
     pub(crate) fn end(self) -> RunningTasks {
         drop(self.end);
         self.reading.join().map(CommandTasks::found).unwrap_or_default()
+    }
+
+    /// Ends the reading of a command that runs on, with a last reading: a limit can be exceeded soon after the first one.
+    pub(crate) fn end_while_it_runs(self) -> RunningTasks {
+        // Fails only if the thread panicked.
+        let _ = self.end.send(());
+        self.end()
     }
 }
 
@@ -152,5 +176,20 @@ mod tests {
         let lists = [("0-3", vec![7]), ("1", vec![9]), ("2", vec![8])].map(|(list, pids)| (list.to_owned(), pids));
         let policies = [(0, vec![7]), (1, vec![8]), (2, vec![9])];
         assert_eq!(tasks.found(), RunningTasks { lists: lists.into(), policies: policies.into() });
+    }
+
+    #[test]
+    fn a_message_asks_for_a_last_reading_and_the_end_of_the_command_for_none() {
+        let number = |is_asked: bool| {
+            let (end, ended) = channel();
+            if is_asked {
+                end.send(()).expect("a receiver");
+            }
+            drop(end);
+            let mut number = 0;
+            readings(&ended, || number += 1);
+            number
+        };
+        assert_eq!([false, true].map(number), [0, 1]);
     }
 }
