@@ -91,9 +91,11 @@ impl Engine<'_, '_> {
     fn next_of_trace(&mut self, cpu: Cpu) -> Option<TaskIndex> {
         let followed = self.machine.cpus[cpu.index()].followed;
         let task = *self.machine.model.cpus[cpu.index()].runs.get(followed)?;
+        let puller = self.puller(task);
         match self.machine.tasks[task as usize].place {
-            Place::Queued(on) if on == cpu => Some(task),
-            Place::Queued(_) if self.is_pulled_by(task, cpu) => {
+            // One that another CPU pulls is here no more at the run of the trace, which is a later one of its runs.
+            Place::Queued(on) if on == cpu => Some(task).filter(|_| puller.is_none_or(|puller| puller == cpu)),
+            Place::Queued(_) if puller == Some(cpu) => {
                 self.take_over(task, cpu);
                 Some(task)
             }
@@ -101,12 +103,12 @@ impl Engine<'_, '_> {
         }
     }
 
-    /// Whether the last move that the trace has for the task's wait is a pull by `cpu`.
-    fn is_pulled_by(&self, task: TaskIndex, cpu: Cpu) -> bool {
+    /// The CPU that pulls the task on the way to idle, if that is the last move that the trace has for the task's wait.
+    fn puller(&self, task: TaskIndex) -> Option<Cpu> {
         let model = self.machine.model;
         let (first, last) = model.joins[self.machine.tasks[task as usize].join as usize].moves;
-        last > first
-            && model.moves.get(last as usize - 1).is_some_and(|to| to.kind == MoveKind::NewIdle && to.dest == cpu)
+        let latest = (last > first).then(|| model.moves.get(last as usize - 1)).flatten();
+        latest.filter(|to| to.kind == MoveKind::NewIdle).map(|to| to.dest)
     }
 
     /// Moves a waiting task to the queue of `cpu`.
@@ -177,9 +179,9 @@ impl Engine<'_, '_> {
             true => self.machine.model.cpus[cpu.index()].runs.get(here.followed).copied(),
             false => joined.or_else(|| here.queue.tasks().next()),
         };
-        let Some(task) = first.filter(|task| self.machine.tasks[*task as usize].place == Place::Queued(cpu)) else {
-            return;
-        };
+        let is_here = |task: &TaskIndex| self.machine.tasks[*task as usize].place == Place::Queued(cpu);
+        let is_pulled_away = |task: TaskIndex| self.follows && self.puller(task).is_some_and(|puller| puller != cpu);
+        let Some(task) = first.filter(is_here).filter(|task| !is_pulled_away(*task)) else { return };
         let recorded = self.machine.model.joins[self.machine.tasks[task as usize].join as usize].dispatch;
         match recorded.unwrap_or(self.machine.model.taken.dispatch_ns.0) {
             0 => self.leave_idle(cpu),
