@@ -19,7 +19,9 @@ domains() { echo $S/domains/cpu*/domain*/max_newidle_lb_cost; }
 costs() { for d in $(domains); do echo "$(cat ${d%/*}/name) $(cat $d)"; done; }
 # What a search costs while it is done: from zero on, by one unrecorded run of each load. What went before, the machine stood still at times.
 for d in $(domains); do echo 0 >$d; done
-for load in $LOADS; do pairs $load 0; done
+# program LOAD RUN: the command of a run.
+program() { if [ -x /programs/$1 ]; then echo "/programs/$1"; else echo "pairs $1 $2"; fi; }
+for load in $LOADS; do pairs short 0; $(program $load 0); done
 for d in $(domains); do cat $d >/tmp/cost$(echo $d | tr / -); done
 costs >/out/costs
 default=$(($(cat $S/base_slice_ns) / 1000))
@@ -38,7 +40,8 @@ while [ $run -le $RUNS ]; do
   for load in $LOADS; do
     for setting in $SETTINGS; do
       set_up $setting
-      schedviz record -q --whatif --buffer 1M -o /tmp/run.dat -- pairs $load $run || echo "FAIL $setting $load $run"
+      pairs short 0
+      schedviz record -q --whatif --buffer 1M -o /tmp/run.dat -- $(program $load $run) || echo "FAIL $setting $load $run"
       for part in dat machine.json; do cp run.$part /out/$setting.$load.$run.$part; done
       rm run.*; echo "$(cut -d' ' -f1 /proc/uptime) $setting $load $run"
     done
