@@ -13,7 +13,7 @@ pub(crate) fn expanded(source: &Source) -> Result<Option<Source>, Error> {
     let head = source.get(&(0..source.size().min(256))).unwrap_or_default();
     let atrace = head.windows(ATRACE.len()).position(|part| part == ATRACE);
     let start = atrace.map_or(0, |at| at.saturating_add(ATRACE.len()).saturating_sub(1) as u64);
-    let bytes = SourceReader { source, at: start };
+    let bytes = source.reader(start);
     let failed = |why: io::Error| match why.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::PermissionDenied => {
             Error::Io { path: std::env::temp_dir(), source: why }
@@ -51,20 +51,6 @@ fn write(from: &mut dyn Read, most: u64) -> io::Result<Source> {
         written = written.saturating_add(read as u64);
     }
     Ok(out.into_source())
-}
-
-/// The bytes of a source, from its beginning on.
-struct SourceReader<'s> {
-    source: &'s Source,
-    at: u64,
-}
-
-impl Read for SourceReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.source.read_into(self.at, buffer)?;
-        self.at = self.at.saturating_add(length as u64);
-        Ok(length)
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use crate::bytes::{Bytes, Cursor, Endian, Eof};
 use crate::error::Error;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::Path;
 
@@ -15,6 +15,20 @@ fn has_parts(path: &Path) -> bool {
     let mut part = path.as_os_str().to_owned();
     part.push(".cpu0");
     Path::new(&part).is_file()
+}
+
+/// The bytes of a source from a place on.
+struct SourceReader<'s> {
+    source: &'s Source,
+    at: u64,
+}
+
+impl Read for SourceReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.source.read_into(self.at, buffer)?;
+        self.at = self.at.saturating_add(length as u64);
+        Ok(length)
+    }
 }
 
 /// The bytes of a file.
@@ -108,6 +122,11 @@ impl Source {
             Source::File(..) => self.read(place, &mut buffer)?,
         };
         Some(buffer)
+    }
+
+    /// A reader of the bytes from a place on.
+    pub fn reader(&self, at: u64) -> impl Read + '_ {
+        SourceReader { source: self, at }
     }
 
     /// Reads bytes from a place on into a buffer, as many as fit or the source still has; returns their number.

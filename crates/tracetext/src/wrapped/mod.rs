@@ -10,7 +10,7 @@ mod packed;
 use crate::limits;
 use memchr::memrchr;
 use parse::Source;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 
 /// Bytes of a file that are read at once.
@@ -67,7 +67,7 @@ fn is_other(head: &[u8]) -> bool {
 pub(crate) fn text(source: &Source, sink: TextSink<'_>) -> Reading {
     let head = source.get(&(0..source.size().min(256))).unwrap_or_default();
     let mut reading = Reading { wrapping: Wrapping::of(&head), is_cut: false };
-    let mut input = BufReader::with_capacity(PIECE, SourceBytes { source, at: 0 });
+    let mut input = BufReader::with_capacity(PIECE, source.reader(0));
     let read = match reading.wrapping {
         Wrapping::Nothing => {
             plain(source, sink);
@@ -148,19 +148,5 @@ impl TakenText {
         let passed = self.bytes.get(..length).filter(|passed| !passed.is_empty() && !self.is_broken);
         self.is_broken |= passed.is_some_and(|passed| sink(passed).is_break());
         self.bytes.drain(..length.min(self.bytes.len()));
-    }
-}
-
-/// The bytes of a source, from its beginning on.
-struct SourceBytes<'s> {
-    source: &'s Source,
-    at: u64,
-}
-
-impl Read for SourceBytes<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.source.read_into(self.at, buffer)?;
-        self.at = self.at.saturating_add(length as u64);
-        Ok(length)
     }
 }

@@ -24,17 +24,42 @@ enum PieceInHand<A> {
     Scanned,
 }
 
+/// Pieces that workers have and give back in any order, to be taken in turn.
+struct Turns<T> {
+    /// The number of pieces that were sent and not taken yet.
+    open: usize,
+    /// The pieces that wait for those before them.
+    ready: BTreeMap<u64, T>,
+    /// The number of the next piece to be taken.
+    next: u64,
+}
+
+impl<T> Default for Turns<T> {
+    fn default() -> Turns<T> {
+        Turns { open: 0, ready: BTreeMap::new(), next: 0 }
+    }
+}
+
+impl<T> Turns<T> {
+    /// Keeps a piece that came back until its turn.
+    fn come_back(&mut self, number: u64, piece: T) {
+        self.ready.insert(number, piece);
+    }
+
+    /// The piece whose turn it is, if it has come back.
+    fn take(&mut self) -> Option<T> {
+        let piece = self.ready.remove(&self.next)?;
+        (self.open, self.next) = (self.open - 1, self.next + 1);
+        Some(piece)
+    }
+}
+
 /// The pieces that are scanned.
 #[derive(Default)]
 struct Scans {
     /// Whether pieces are scanned at all.
     are_wanted: bool,
-    /// The number of pieces that were sent and not taken yet.
-    open: usize,
-    /// The pieces that wait for those before them.
-    ready: BTreeMap<u64, Scanned>,
-    /// The number of the next piece to be taken.
-    next: u64,
+    turns: Turns<Scanned>,
     /// The numbers of pieces whose effect was taken, and of those that had to be walked over.
     taken: u64,
     walked: u64,
@@ -53,14 +78,9 @@ impl Scans {
 /// The migrations, while they follow the state at a distance: a worker finds what the state tells their causes first.
 #[derive(Default)]
 struct MovesBehind {
-    /// The migrations before the piece `next`; none while the fold holds them, or if no analysis takes any.
+    /// The migrations before the piece that is next; none while the fold holds them, or if no analysis takes any.
     moves: Option<Box<PassMigrations>>,
-    /// The number of pieces that were sent and not taken yet.
-    open: usize,
-    /// The pieces that wait for those before them.
-    ready: BTreeMap<u64, MovingPiece>,
-    /// The number of the next piece to be taken.
-    next: u64,
+    turns: Turns<MovingPiece>,
 }
 
 /// The thread that moves the state on, and cuts the events into pieces.
@@ -170,7 +190,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
         }
         if self.first.is_none() && self.scans.are_worth_it() && self.fold.can_be_scanned() {
             if let Some(moves) = self.fold.put_moves(None) {
-                (self.behind.moves, self.behind.next) = (Some(moves), self.number);
+                (self.behind.moves, self.behind.turns.next) = (Some(moves), self.number);
             }
             self.present = PieceInHand::Scanned;
             return ControlFlow::Continue(());
@@ -197,22 +217,23 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             PieceInHand::None => ControlFlow::Break(()),
             PieceInHand::Own(fold) => {
                 self.fold = fold.scout();
-                self.scans.next = self.number;
+                self.scans.turns.next = self.number;
                 hand_in(self.helper.joint, number, Followed { fold, events }, &self.helper.give_back);
                 ControlFlow::Continue(())
             }
             PieceInHand::Walked(beginning) => {
-                self.scans.next = self.number;
+                self.scans.turns.next = self.number;
                 self.send(Job::Follow(Box::new(PassPiece { number, beginning, events })))
             }
             PieceInHand::Scanned if self.fold.has_inside(events.last()) => {
-                self.scans.open += 1;
+                self.scans.turns.open += 1;
                 let unknown = self.fold.state.unknown();
                 self.send(Job::Scan(Box::new(UnknownPiece { number, unknown, events })))
             }
             PieceInHand::Scanned => {
                 // The window ends here.
                 self.take_all()?;
+                self.scans.turns.next = self.number;
                 self.follow(Scanned { number, effect: None, events })
             }
         }
@@ -233,7 +254,7 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
 
     /// Waits until the state behind all pieces that are scanned is known, and the migrations with it.
     fn take_all(&mut self) -> ControlFlow<()> {
-        while self.scans.open > 0 || self.behind.open > 0 {
+        while self.scans.turns.open > 0 || self.behind.turns.open > 0 {
             self.wait()?;
         }
         if let Some(moves) = self.behind.moves.take() {
@@ -255,17 +276,15 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 ControlFlow::Continue(())
             }
             Back::Scanned(scanned) => {
-                self.scans.ready.insert(scanned.number, *scanned);
-                while let Some(scanned) = self.scans.ready.remove(&self.scans.next) {
-                    self.scans.open -= 1;
+                self.scans.turns.come_back(scanned.number, *scanned);
+                while let Some(scanned) = self.scans.turns.take() {
                     self.follow(scanned)?;
                 }
                 ControlFlow::Continue(())
             }
             Back::Scenes(piece) => {
-                self.behind.ready.insert(piece.number, *piece);
-                while let Some(piece) = self.behind.ready.remove(&self.behind.next) {
-                    self.behind.open -= 1;
+                self.behind.turns.come_back(piece.number, *piece);
+                while let Some(piece) = self.behind.turns.take() {
                     self.move_behind(piece)?;
                 }
                 ControlFlow::Continue(())
@@ -287,10 +306,9 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
                 events.stretches().try_for_each(|events| self.fold.feed(events))
             }
         };
-        self.scans.next = number + 1;
         self.is_done |= flow.is_break();
         if self.behind.moves.is_some() {
-            self.behind.open += 1;
+            self.behind.turns.open += 1;
             self.send(Job::Scenes(Box::new(MovingPiece { number, beginning, scenes: Vec::new(), events })))?;
         } else {
             self.send(Job::Follow(Box::new(PassPiece { number, beginning: Beginning::Later(beginning), events })))?;
@@ -308,7 +326,6 @@ impl<'p, A: Joined, F: Fn() -> A + Sync> Scout<'p, A, F> {
             return ControlFlow::Break(());
         };
         beginning.replay(moves, &events, scenes);
-        self.behind.next = number + 1;
         self.send(Job::Follow(Box::new(PassPiece { number, beginning: Beginning::Later(beginning), events })))
     }
 
