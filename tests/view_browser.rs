@@ -45,7 +45,7 @@ impl Drop for Server {
 }
 
 pub(crate) const COMPLETE: &str = "document.documentElement.dataset.ready === 'true' \
-    && document.documentElement.dataset.complete === 'true' && schedviz.state.traces.every(t => t.head.full)";
+    && document.documentElement.dataset.complete === 'true' && !schedviz.awaitsFrame() && schedviz.state.traces.every(t => t.head.full)";
 
 /// Opens the page with this view in its address, and waits until all of it is drawn.
 pub(crate) fn open(browser: &Browser, server: &Server, view: &str) {

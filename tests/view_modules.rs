@@ -143,6 +143,34 @@ assert.deepEqual([state.selection, state.range], [[4, 7], [4, 7]]);
 }
 
 #[test]
+fn a_frame_is_awaited_once_however_much_has_changed() {
+    node(
+        "view-node-frames",
+        r#"
+const frames = [];
+globalThis.requestAnimationFrame = (frame) => frames.push(frame);
+globalThis.reportError = (error) => { throw error; };
+const { awaitsFrame, change, onChange, refresh } = await import("./state.js");
+const heard = [];
+onChange((changed) => heard.push([...changed]));
+assert.equal(awaitsFrame(), false);
+// A refresh names no part of the state; answers of the server bring many.
+refresh();
+refresh();
+change({ trail: false });
+assert.deepEqual([frames.length, awaitsFrame()], [1, true]);
+frames.shift()();
+assert.deepEqual([heard, awaitsFrame()], [[["trail"]], false]);
+// One that is asked for while a frame is drawn is for the next.
+onChange(() => heard.length < 3 && refresh());
+refresh();
+frames.shift()();
+assert.deepEqual([frames.length, awaitsFrame()], [1, true]);
+"#,
+    );
+}
+
+#[test]
 fn an_ended_server_is_named_with_the_way_to_start_it_again() {
     node(
         "view-node-gone",

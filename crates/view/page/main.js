@@ -21,7 +21,7 @@ import { onPast, redo, remember, restore, undo } from "./past.js";
 import { Plots } from "./plots.js";
 import { Rows, choices, followRows } from "./rows.js";
 import { followTables } from "./tables.js";
-import { TABS, align, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
+import { TABS, align, awaitsFrame, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
 import { silentCpus } from "./trust.js";
@@ -360,7 +360,7 @@ function controls() {
 }
 
 /** For tests: the times of the latest frames in ms, and the state with what changes it. */
-Object.assign(globalThis, { schedviz: { frames, state, panes, show, change } });
+Object.assign(globalThis, { schedviz: { frames, state, panes, show, change, awaitsFrame } });
 
 start().catch((error) => {
   byId("panes").textContent = `The page could not be opened: ${error instanceof Error ? error.message : error}`;

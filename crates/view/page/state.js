@@ -104,6 +104,10 @@ export const state = {
 const listeners = [];
 /** @type {Set<string>} */
 let pending = new Set();
+let isAwaited = false;
+
+/** Whether a change waits for the next frame: what is drawn is of the state before it. */
+export const awaitsFrame = () => isAwaited;
 
 /** @param {(changed: Set<string>) => void} listener */
 export const onChange = (listener) => listeners.push(listener);
@@ -111,10 +115,12 @@ export const onChange = (listener) => listeners.push(listener);
 /** Changes the state; listeners are called once before the next frame. @param {Partial<typeof state>} patch */
 export function change(patch) {
   if (patch.selection !== undefined && patch.range === undefined) patch = { ...patch, range: patch.selection };
-  if (pending.size === 0) {
+  // One frame for all changes until then: a refresh names no part of the state, and a hundred answers come in one frame.
+  if (!isAwaited) {
+    isAwaited = true;
     requestAnimationFrame(() => {
       const changed = pending;
-      pending = new Set();
+      [pending, isAwaited] = [new Set(), false];
       for (const listener of listeners) {
         try {
           listener(changed);
