@@ -53,7 +53,8 @@ pub struct Workload {
     pub cpus: usize,
     /// The tasks; the PID of each is 100 plus its index.
     pub workers: Vec<Worker>,
-    /// The time that a steal takes, where a CPU that would go idle takes the first waiting task that it may run, of the next busy CPU.
+    /// The time that a steal takes, where a CPU that would go idle takes a task that waits on the next CPU with two fair ones: of those that it may run
+    /// the fair one whose latest run, or joining after that, began first.
     pub steal: Option<i64>,
 }
 
@@ -76,6 +77,9 @@ struct Shop<'w> {
     passes: Vec<usize>,
     current: Vec<Option<usize>>,
     queues: Vec<Vec<usize>>,
+    /// The number of the beginning of each task's latest run or of its joining after that, and of the latest of all.
+    began: Vec<u64>,
+    beginnings: u64,
     /// The instant at which a stolen task runs.
     pending: Vec<Option<i64>>,
     events: Vec<SchedEvent>,
@@ -140,11 +144,13 @@ impl Workload {
             passes: vec![0; n],
             current: vec![None; self.cpus],
             queues: vec![Vec::new(); self.cpus],
+            began: vec![0; n],
+            beginnings: 0,
             pending: vec![None; self.cpus],
             events: Vec::new(),
         };
         for (index, worker) in self.workers.iter().enumerate() {
-            shop.queues[worker.cpu].push(index);
+            shop.join(worker.cpu, index);
         }
         for cpu in 0..self.cpus {
             shop.emit(cpu, 0, EventKind::Other { id: 0 });
@@ -272,28 +278,45 @@ impl Shop<'_> {
         self.emit(cpu, 0, EventKind::Switch { prev: from, state, next: to });
         self.current[cpu] = next;
         if let Some(index) = next {
+            self.begins(index);
             (self.doing[index], self.last[index]) = (Doing::Runs(cpu), cpu);
             self.go_on(cpu);
         }
     }
 
+    /// The task begins to run, or joins a queue.
+    fn begins(&mut self, index: usize) {
+        self.beginnings += 1;
+        self.began[index] = self.beginnings;
+    }
+
+    fn join(&mut self, cpu: usize, index: usize) {
+        self.begins(index);
+        self.queues[cpu].push(index);
+    }
+
     fn steal(&mut self, cpu: usize) -> bool {
         let n = self.current.len();
-        for other in
-            (1..n).map(|step| (cpu + step) % n).filter(|other| self.current[*other].is_some()).collect::<Vec<_>>()
-        {
-            let movable = self.queues[other].iter().copied().find(|index| self.work.workers[*index].may_use(cpu));
-            if let Some(index) = movable {
-                let (orig, dest) = (Cpu(other as u32), Cpu(cpu as u32));
-                let task = self.task(index);
-                self.queues[other].retain(|queued| *queued != index);
-                self.queues[cpu].push(index);
-                self.doing[index] = Doing::Queued(cpu);
-                self.emit(cpu, 0, EventKind::Migrate { task, orig, dest });
-                return true;
-            }
-        }
-        false
+        let is_fair = |index: &usize| self.work.workers[*index].prio >= 100;
+        let has_two = |other: &usize| {
+            self.queues[*other].iter().chain(&self.current[*other]).filter(|index| is_fair(index)).count() > 1
+        };
+        let movable = |other: usize| {
+            let waiting = self.queues[other].iter().copied().filter(is_fair);
+            let first =
+                waiting.filter(|index| self.work.workers[*index].may_use(cpu)).min_by_key(|index| self.began[*index]);
+            first.map(|index| (other, index))
+        };
+        let Some((other, index)) = (1..n).map(|step| (cpu + step) % n).filter(has_two).find_map(movable) else {
+            return false;
+        };
+        let (orig, dest) = (Cpu(other as u32), Cpu(cpu as u32));
+        let task = self.task(index);
+        self.queues[other].retain(|queued| *queued != index);
+        self.join(cpu, index);
+        self.doing[index] = Doing::Queued(cpu);
+        self.emit(cpu, 0, EventKind::Migrate { task, orig, dest });
+        true
     }
 
     fn wake(&mut self, index: usize, on: usize, flags: u8) {
@@ -302,7 +325,7 @@ impl Shop<'_> {
         self.emit(on, flags, EventKind::Waking { task, target });
         self.emit(cpu, 0, EventKind::Wakeup { task, target });
         self.doing[index] = Doing::Queued(cpu);
-        self.queues[cpu].push(index);
+        self.join(cpu, index);
         match self.current[cpu] {
             None if self.pending[cpu].is_none() => self.fill(cpu, PrevState::RUNNABLE, false),
             Some(running) if task.prio < self.work.workers[running].prio.min(100) => {

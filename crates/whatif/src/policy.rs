@@ -24,8 +24,8 @@ impl Policy for Observed {
 
 /// Stealing on the way to idle, as the patches "steal tasks to improve CPU utilization" (2018, for Linux 4.20) have it: `try_steal`, where
 /// `newidle_balance` has pulled nothing, looks at the siblings of the core first and then, from the next CPU number on, at the others that the
-/// bitmap `cfs_overload_cpus` of the last-level cache has, those with two fair tasks; `steal_from` takes the first one that may move, whether it is
-/// hot in its cache or not. Other distances than [`Distance::Llc`] are beyond the patches, and go from near to far; so do clusters within a cache.
+/// bitmap `cfs_overload_cpus` of the last-level cache has, those with two fair tasks; `detach_next_task` takes the first one that may move, whether it
+/// is hot in its cache or not, from the end of the list `cfs_tasks`: to its head come tasks that join and tasks that begin to run. Other distances than [`Distance::Llc`] are beyond the patches, and go from near to far; so do clusters within a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Steal {
     /// The greatest distance of a steal; nothing for a policy that never steals.
@@ -50,9 +50,9 @@ impl Policy for Steal {
     fn steal(&mut self, cpu: Cpu, machine: &Machine<'_>) -> Option<TaskIndex> {
         let within = self.within.filter(|_| machine.waiting() > 0)?;
         let near = machine.nearest(cpu).take_while(|(distance, _)| *distance <= within);
-        let mut overloaded = near.map(|(_, other)| other).filter(|other| machine.running(*other).is_some());
+        let mut overloaded = near.map(|(_, other)| other).filter(|other| machine.is_overloaded(*other));
         overloaded.find_map(|other| {
-            machine.queue(other).find(|task| machine.is_movable(*task) && machine.may_use(*task, cpu))
+            machine.listed(other).find(|task| machine.is_movable(*task) && machine.may_use(*task, cpu))
         })
     }
 }

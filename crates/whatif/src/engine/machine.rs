@@ -52,6 +52,8 @@ pub(crate) struct SimTask {
     pub(crate) sleep: Option<u32>,
     /// The place in the queue in which the task waits.
     key: QueueKey,
+    /// The number of its place in the kernel's list of the tasks of a CPU.
+    listed: u64,
 }
 
 /// A CPU in the simulation.
@@ -112,7 +114,7 @@ pub struct Machine<'m> {
     /// Whether each set of CPUs has several.
     several: Vec<bool>,
     near: NearCpus,
-    /// The number of joins of queues.
+    /// The number of joins of queues and of runs.
     queued: u64,
     /// The number of tasks and CPUs that searches have looked at since it was last taken.
     looked: Cell<u64>,
@@ -140,6 +142,7 @@ impl<'m> Machine<'m> {
             ran_until: i64::MIN / 2,
             sleep: None,
             key: QueueKey::default(),
+            listed: 0,
         };
         let near = NearCpus::new(model.cpus.len(), model.usable(), options.topology);
         let several = model.sets.iter().map(|set| set.len() > 1).collect();
@@ -175,12 +178,18 @@ impl<'m> Machine<'m> {
         self.looked.set(self.looked.get() + at);
     }
 
+    /// Puts a task that joins a queue, or begins to run, at the head of the kernel's list of the CPU's tasks.
+    pub(crate) fn list_anew(&mut self, task: TaskIndex) {
+        self.queued += 1;
+        self.tasks[task as usize].listed = self.queued;
+    }
+
     /// Puts a task behind those that wait on `cpu`.
     pub(crate) fn queue_up(&mut self, task: TaskIndex, cpu: Cpu) {
         self.queued += 1;
         let sim = &mut self.tasks[task as usize];
         sim.key = (sim.rank, if self.order == Order::Fair { sim.virtual_ns } else { 0 }, self.queued);
-        self.cpus[cpu.index()].queue.add(task, sim.key);
+        self.cpus[cpu.index()].queue.add(task, sim.key, sim.listed);
         self.waiting += 1;
         if self.chances.is_some() {
             self.cpus[cpu.index()].movable += u32::from(self.is_movable(task));
@@ -190,7 +199,8 @@ impl<'m> Machine<'m> {
 
     /// Takes a task out of the queue of `cpu`, if it waits there.
     pub(crate) fn unqueue(&mut self, task: TaskIndex, cpu: Cpu) {
-        if self.cpus[cpu.index()].queue.remove(task, self.tasks[task as usize].key) {
+        let sim = &self.tasks[task as usize];
+        if self.cpus[cpu.index()].queue.remove(task, sim.key, sim.listed) {
             self.waiting -= 1;
             if self.chances.is_some() {
                 self.cpus[cpu.index()].movable -= u32::from(self.is_movable(task));
@@ -259,6 +269,19 @@ impl<'m> Machine<'m> {
     /// The tasks that wait on `cpu`, in the order in which they came.
     pub fn queue(&self, cpu: Cpu) -> impl Iterator<Item = TaskIndex> {
         self.cpus.get(cpu.index()).into_iter().flat_map(|cpu| cpu.queue.tasks()).inspect(|_| self.look(1))
+    }
+
+    /// The tasks that wait on `cpu`, as the kernel's balancers look at them (`cfs_tasks`): the one that has neither run nor joined for the longest time
+    /// comes first.
+    pub fn listed(&self, cpu: Cpu) -> impl Iterator<Item = TaskIndex> {
+        self.cpus.get(cpu.index()).into_iter().flat_map(|cpu| cpu.queue.listed()).inspect(|_| self.look(1))
+    }
+
+    /// Whether `cpu` is overloaded: two tasks of the fair class run or wait there.
+    pub fn is_overloaded(&self, cpu: Cpu) -> bool {
+        let is_fair = |task: &TaskIndex| self.tasks[*task as usize].rank == FAIR;
+        let runs = usize::from(self.running(cpu).is_some_and(|task| is_fair(&task)));
+        self.queue(cpu).filter(is_fair).take(2 - runs).count() + runs == 2
     }
 
     /// The CPU on which a task waits; nothing where it does not.

@@ -275,6 +275,7 @@ impl Engine<'_, '_> {
         (sim.joins, sim.moved) = (sim.joins + 1, 0);
         sim.allowed = recorded.allowed;
         let joins = sim.joins;
+        self.machine.list_anew(task);
         self.machine.queue_up(task, cpu);
         let (first, last) = recorded.moves;
         if self.follows || self.keeps_balancing {

@@ -47,6 +47,7 @@ impl Engine<'_, '_> {
         let [from, to] = [prev, next].map(|task| task.map_or_else(|| idle_task(cpu), |task| self.named(task)));
         if let Some(task) = next {
             self.leave_queue(task);
+            self.machine.list_anew(task);
             self.machine.tasks[task as usize].place = Place::Running(cpu);
             self.machine.tasks[task as usize].cpu = cpu;
         }
@@ -120,6 +121,7 @@ impl Engine<'_, '_> {
         let sim = &mut self.machine.tasks[task as usize];
         (sim.place, sim.cpu) = (Place::Queued(cpu), cpu);
         sim.virtual_ns = (sim.virtual_ns + to).saturating_sub(from);
+        self.machine.list_anew(task);
         self.machine.queue_up(task, cpu);
         self.emit(cpu, 0, EventKind::Migrate { task: named, orig, dest: cpu });
     }
@@ -256,6 +258,7 @@ impl Engine<'_, '_> {
         match self.next(cpu) {
             Some(next) if next == task => {
                 self.leave_queue(task);
+                self.machine.list_anew(task);
                 self.machine.tasks[task as usize].place = Place::Running(cpu);
                 self.machine.cpus[cpu.index()].run_from = self.now;
                 self.expect_slice(cpu);
