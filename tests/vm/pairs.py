@@ -5,6 +5,7 @@ An effect is the difference of the two settings with p < 0.05 (Mann-Whitney, two
 import glob
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,11 @@ VARIANTS = [
     (1, "default-off", "default-classic", "newidle"),
     (2, "12000-off", "12000-classic", "newidle"),
     (4, "default-classic", "default-random", "newidle=random"),
+]
+# Of a kernel that steals only these are judged. Their numbers are those under two caches; under one cache they are one less.
+STEALING = [
+    (1, "default-off", "default-off-steal", "steal=llc"),
+    (2, "default-classic", "default-classic-steal", "steal=llc"),
 ]
 # The greatest skill that is wanted.
 METRICS = {"elapsed": 0.9, "violation": 0.7, "mean-wait": 0.7}
@@ -61,7 +67,11 @@ def cost(folder):
 def main():
     folder, schedviz, half = sys.argv[1:4]
     effects, held, stated = [], 0, 0
-    for at, before, after, policy in VARIANTS:
+    steals = bool(glob.glob(f"{folder}/*-steal.*.dat"))
+    # The lists of the CPUs that share a cache with each.
+    caches = set(re.findall(r"^\d+(?:-\d+)?$", open(f"{folder}/log", encoding="ascii").read(), re.MULTILINE))
+    for at, before, after, policy in STEALING if steals else VARIANTS:
+        at -= steals and len(caches) == 1
         for number, load in enumerate(LOADS):
             files = {setting: f"{folder}/{setting}.{load}.*.dat" for setting in (before, after)}
             if (number + at) % 2 != (half == "judged") and half != "all" or not all(map(glob.glob, files.values())):

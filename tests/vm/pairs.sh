@@ -1,6 +1,7 @@
 #!/bin/busybox sh
 # Runs inside the virtual machine of tests/vm/pairs, as its first process: records each load under each setting, round after round, into the
-# folder of the host. A setting is SLICE-BALANCING: the base slice in microseconds, and new-idle balancing off, without NI_RANDOM or with it.
+# folder of the host. A setting is SLICE-BALANCING[-steal]: the base slice in microseconds, new-idle balancing off, without NI_RANDOM or with it,
+# and STEAL on.
 /bin/busybox --install -s /bin
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
 mount -t tracefs t /sys/kernel/tracing; mount -t debugfs d /sys/kernel/debug
@@ -24,16 +25,23 @@ program() { if [ -x /programs/$1 ]; then echo "/programs/$1"; else echo "pairs $
 for load in $LOADS; do pairs short 0; $(program $load 0); done
 for d in $(domains); do cat $d >/tmp/cost$(echo $d | tr / -); done
 costs >/out/costs
-default=$(($(cat $S/base_slice_ns) / 1000))
+# CFS has no base slice.
+request=$S/base_slice_ns; [ -e $request ] || request=$S/min_granularity_ns
+default=$(cat $request)
 set_up() {
-  slice=${1%-*}; [ $slice = default ] && slice=$default
-  echo ${slice}000 >$S/base_slice_ns
+  slice=${1%%-*}; [ $slice = default ] && slice=$default || slice=${slice}000
+  echo $slice >$request
+  if grep -qw -e STEAL -e NO_STEAL $S/features; then
+    case $1 in *-steal) echo STEAL >$S/features ;; *) echo NO_STEAL >$S/features ;; esac
+  fi
   case $1 in
-    *-off) for d in $(domains); do echo 100000000000 >$d; done ;;
+    *-off | *-off-*) for d in $(domains); do echo 100000000000 >$d; done ;;
     *) for d in $(domains); do cat /tmp/cost$(echo $d | tr / -) >$d; done ;;
   esac
-  case $1 in *-classic) echo NO_NI_RANDOM >$S/features ;; *) echo NI_RANDOM >$S/features ;; esac
+  case $1 in *-classic | *-classic-*) echo NO_NI_RANDOM >$S/features ;; *) echo NI_RANDOM >$S/features ;; esac
 }
+# The tasks stolen so far, as the series counts them behind the nine fields that every kernel has.
+steals() { awk '/^cpu/ && NF == 17 { n += $16 } END { print n + 0 }' /proc/schedstat; }
 cd /tmp; uname -r; cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list
 run=1
 while [ $run -le $RUNS ]; do
@@ -41,9 +49,10 @@ while [ $run -le $RUNS ]; do
     for setting in $SETTINGS; do
       set_up $setting
       pairs short 0
+      before=$(steals)
       schedviz record -q --whatif --buffer 1M -o /tmp/run.dat -- $(program $load $run) || echo "FAIL $setting $load $run"
       for part in dat machine.json; do cp run.$part /out/$setting.$load.$run.$part; done
-      rm run.*; echo "$(cut -d' ' -f1 /proc/uptime) $setting $load $run"
+      rm run.*; echo "$(cut -d' ' -f1 /proc/uptime) $setting $load $run stolen $(($(steals) - before))"
     done
   done
   run=$((run + 1))
