@@ -82,17 +82,22 @@ fn host(id: u64, vcpus: &[(u32, u32)], events: &[SchedEvent]) -> TraceBuilder {
     TraceBuilder { options, ..TraceBuilder::default() }.events(events)
 }
 
-/// The file of the guest, on its own clock.
-fn guest() -> TraceBuilder {
+/// The file of the guest, on its own clock, whose samples are this many microseconds off.
+fn guest_off(us: i64) -> TraceBuilder {
     let mut shift = [IDS.0.to_le_bytes().as_slice(), &0_u32.to_le_bytes(), &2_u32.to_le_bytes()].concat();
     for offset in BEHIND {
         shift.extend(1_u32.to_le_bytes());
-        [0, offset, 1].iter().for_each(|number: &i64| shift.extend(number.to_le_bytes()));
+        [0, offset + us * 1_000, 1].iter().for_each(|number: &i64| shift.extend(number.to_le_bytes()));
     }
     let own = |event: &SchedEvent| SchedEvent { ts: Ts(event.ts.0 - BEHIND[event.cpu.index()]), ..*event };
     let events: Vec<SchedEvent> = guest_events().iter().map(own).collect();
     let options = vec![(11, IDS.1.to_le_bytes().to_vec()), (12, shift)];
     TraceBuilder { options, ..TraceBuilder::default() }.events(&events)
+}
+
+/// The file of the guest, with exact samples.
+fn guest() -> TraceBuilder {
+    guest_off(0)
 }
 
 const VCPUS: [(u32, u32); 2] = [(0, 100), (1, 101)];
@@ -187,6 +192,13 @@ fn unknown_times_of_vcpus_are_not_zero() {
     let found = json(&folder, "info", &[])["host"].clone();
     assert!(found["missing"].to_string().contains("no thread for vCPU 1"), "{found}");
     assert_eq!(json(&folder, "why", &[])["runs"][0]["vcpu_not_running"]["idling_unknown_ns"], 3_900_000);
+    // A switch to thread 100 that is missing, at 3 ms: it may have run while it seems to be kept, up to 5 ms.
+    let without = |event: &SchedEvent| event.ts.0 != START + 3_000_000;
+    let fewer: Vec<SchedEvent> = host_events().into_iter().filter(without).collect();
+    let folder = pair("host-unseen", &host(IDS.0, &VCPUS, &fewer).build());
+    let found = json(&folder, "info", &[])["host"].clone();
+    let said = "lacks 1 switch or more: a vCPU may have run where it counts as kept";
+    assert!(found["missing"].to_string().contains(said), "{found}");
     // A host of another boot: nothing in common.
     let later: Vec<SchedEvent> =
         host_events().into_iter().map(|event| SchedEvent { ts: Ts(event.ts.0 + 1_000_000_000), ..event }).collect();
@@ -200,6 +212,53 @@ fn unknown_times_of_vcpus_are_not_zero() {
         let run = schedviz(&["info", &file(&folder, "guest.dat"), "--host", &file(&folder, "host.dat"), "--json"]);
         assert!(run.code == Some(0) || run.code == Some(1), "{tenth}: {}", run.stderr);
     }
+}
+
+/// What trace-cmd writes where it finds no thread: over TCP it never does (tests/vm/hostguest).
+const NO_THREADS: [(u32, u32); 2] = [(0, u32::MAX), (1, u32::MAX)];
+
+#[test]
+fn threads_without_a_place_in_the_file_are_found_by_their_names() {
+    let folder = pair("host-names", &host(IDS.0, &NO_THREADS, &host_events()).build());
+    let alone = schedviz(&["info", &file(&folder, "host.dat")]).success().text();
+    assert!(alone.contains("fedora: the file names no thread of a vCPU, trace id 0xbbbb"), "{alone}");
+    let found = json(&folder, "info", &[])["host"].clone();
+    assert_eq!(
+        (times(&found["vcpus"][0]), times(&found["vcpus"][1])),
+        ([4_900, 1_000, 4_100, 0], [5_000, 5_000, 0, 0])
+    );
+    assert!(
+        found["missing"].to_string().contains("no thread for vCPU 0-1: taken are those named CPU N/KVM"),
+        "{found}"
+    );
+    // In a window without an event of a thread it is the same one.
+    let folder_of_window = |min: &str| json(&folder, "dat2graph", &["--min", min, "--max", "9.5ms"])["host"].clone();
+    assert_eq!(folder_of_window("9.2ms")["vcpus"][0]["pid"], 100);
+    // Another guest's thread has such a name as well, or one of a vCPU that this guest does not have.
+    for (pid, name) in [(300, b"CPU 0/TCG".as_slice()), (301, b"CPU 99/KVM")] {
+        let other = TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name) };
+        let mut events = host_events();
+        let [from, to] =
+            [(task(0), other), (other, task(0))].map(|(prev, next)| EventKind::Switch { prev, state: ASLEEP, next });
+        events.extend([at(10_000, 1, 0, from), at(10_000, 1, pid, to)]);
+        let folder = pair("host-several", &host(IDS.0, &NO_THREADS, &events).build());
+        let found = json(&folder, "info", &[])["host"].clone();
+        assert_eq!((times(&found), found["vcpus"].as_array().map(Vec::len)), ([0; 4], Some(0)));
+        let said = format!("threads of several guests have names such as {}", String::from_utf8_lossy(name));
+        assert!(found["missing"].to_string().contains(&said), "{found}");
+    }
+}
+
+#[test]
+fn events_of_a_kept_vcpu_show_that_the_clocks_differ() {
+    let folder = pair("host-clocks", &host(IDS.0, &VCPUS, &host_events()).build());
+    assert_eq!(json(&folder, "info", &[])["host"]["clock"]["within_kept"], 0);
+    // The wakeup at 0.5 ms, two events, comes to lie at 2 ms; the vCPU is kept from 1 to 3 ms, and followed from the guest's first event, at 1.5 ms.
+    std::fs::write(folder.join("guest.dat"), guest_off(1_500).build()).expect("written");
+    let found = json(&folder, "info", &[])["host"].clone();
+    assert_eq!((&found["clock"]["within_kept"], &found["clock"]["furthest_ns"]), (&2.into(), &500_000.into()));
+    let missing = found["missing"].to_string();
+    assert!(missing.contains("2 of ") && missing.contains("by up to 500.0 µs"), "{missing}");
 }
 
 #[test]

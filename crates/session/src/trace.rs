@@ -16,5 +16,7 @@ mod stack_groups;
 pub(crate) mod stack_kinds;
 pub mod stacks;
 pub mod timers;
+mod vcpu_clock;
+mod vcpu_names;
 pub mod vcpus;
 pub mod warnings;

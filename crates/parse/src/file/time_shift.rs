@@ -77,7 +77,9 @@ impl TimeShift {
         if let (true, Some([a, b])) = (self.interpolates, samples.get(pair..pair.saturating_add(2))) {
             let (length, rise) = (i128::from(b.time) - i128::from(a.time), i128::from(b.offset) - i128::from(a.offset));
             let along = ts - i128::from(a.time);
-            offset = i128::from(a.offset).saturating_add(rise.saturating_mul(along) / length.max(1));
+            // Rounded as trace-cmd rounds, so that both give the same times.
+            let rounded = rise.saturating_mul(along).saturating_add(length / 2) / length.max(1);
+            offset = i128::from(a.offset).saturating_add(rounded);
         }
         // 64 bits by 64 fit 128.
         let scaled = (ts * i128::from(sample.scaling)) >> sample.fraction;
@@ -118,7 +120,10 @@ mod tests {
         assert_eq!(hosts, [510, 1_010, 2_009, 3_020, 6_020]);
         assert_eq!(kvm.host(Cpu(2), 7), 7, "no samples");
         let ptp = shift(1, &[&[(1_000, 100, 1), (2_000, 200, 1)]], None).unwrap();
-        assert_eq!([500, 1_000, 1_500, 3_000].map(|ts| ptp.host(Cpu(0), ts)), [550, 1_100, 1_650, 3_300]);
+        assert_eq!([500, 1_000, 1_500, 3_000].map(|ts| ptp.host(Cpu(0), ts)), [551, 1_100, 1_650, 3_300]);
+        // One nanosecond in a thousand. Halves go up, and what is negative toward zero, 551 above, as in trace-cmd.
+        let slow = shift(1, &[&[(0, 5, 1), (1_000, 6, 1)]], None).unwrap();
+        assert_eq!([0, 499, 500, 999].map(|ts| slow.host(Cpu(0), ts)), [5, 504, 506, 1_005]);
         let below = shift(0, &[&[(0, -500, 1)]], None).unwrap();
         assert_eq!((below.host(Cpu(0), 400), below.host(Cpu(0), u64::MAX)), (0, u64::MAX - 500));
     }

@@ -3,12 +3,16 @@
 use crate::args::{HostArgs, ReadArgs, TraceArgs, WindowArgs, name_of, named};
 use crate::progress;
 use crate::trace::session::Session;
+use crate::trace::vcpu_clock::ClockCheck;
+use crate::trace::vcpu_names::NamedThreads;
 use crate::trace::vcpus::{VcpuThread, VcpuThreads, VcpuTimes};
+use crate::trace::warnings::grouped;
 use anyhow::{Result, bail};
 use parse::{Guest, Trace, TraceInfo};
 use sched::event::CleanText;
+use sched::nouns::noun;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Pass, Tracepoint, Ts, Window};
+use sched::{Cpu, EventIssue, Pass, Tracepoint, Ts, Window};
 use serde::Serialize;
 use std::path::Path;
 
@@ -19,6 +23,8 @@ pub struct Host {
     name: String,
     guest: Guest,
     guest_name: String,
+    /// The threads with names of vCPUs, where the host's file has no thread of the guest.
+    named: Option<NamedThreads>,
     read: ReadArgs,
 }
 
@@ -35,6 +41,8 @@ pub struct Vcpus {
     pub times: VcpuTimes,
     /// The vCPUs with a thread, by number.
     pub vcpus: Vec<VcpuThread>,
+    /// Whether the times of the guest's events agree with the host's.
+    pub clock: ClockCheck,
     /// The facts that the two recordings lack, as sentences.
     pub missing: Vec<String>,
 }
@@ -94,9 +102,15 @@ impl HostArgs {
         let Some(path) = &self.host else { return Ok(None) };
         let trace = read.of_host().open(path)?;
         let (name, guest_name) = (name_of(path), name_of(guest));
-        let found = paired((&read.in_own_time().open(guest)?.info(), &guest_name), (&trace.info(), &name))?;
+        let info = read.in_own_time().open(guest)?.info();
+        let mut guest = paired((&info, &guest_name), (&trace.info(), &name))?;
         trace.has_time().map_err(|e| named(path, e))?;
-        Ok(Some(Host { trace, name, guest: found, guest_name, read: read.clone() }))
+        let search = || NamedThreads::of(&trace, info.cpus).map_err(|e| named(path, e));
+        let threads = guest.vcpus.is_empty().then(|| progress::watched(&trace, read.quiet, search)).transpose()?;
+        if let Some(NamedThreads::Found(vcpus)) = &threads {
+            guest.vcpus.clone_from(vcpus);
+        }
+        Ok(Some(Host { trace, name, guest, guest_name, named: threads, read: read.clone() }))
     }
 
     /// Opens a trace, and where a host is named, in its time and with what it did with the vCPUs in the window.
@@ -123,11 +137,6 @@ impl HostArgs {
 }
 
 impl Host {
-    /// The name of the guest in the host's recording.
-    pub fn guest(&self) -> &Guest {
-        &self.guest
-    }
-
     /// Follows the threads of the vCPUs as [`Host::vcpus`] does, and prints what is missing.
     fn told(&self, session: &Session, from: Ts, to: Ts) -> Result<Vcpus> {
         let vcpus = self.vcpus(&session.trace, from, to)?;
@@ -141,14 +150,14 @@ impl Host {
         let (start, end) = self.trace.extent().unwrap_or((to, to));
         // Nothing is known of what lies outside of the host's recording.
         let window = Window { from: Some(from.max(start)), to: Some(to.min(end)) };
-        let threads = if start.max(from) < end.min(to) {
+        let followed = if start.max(from) < end.min(to) {
             let pass = || Pass::over(self.trace.events()?).window(window).run(|| analysis(from, to));
-            progress::watched(&self.trace, self.read.quiet, pass)?.output
+            progress::watched(&self.trace, self.read.quiet, pass)?
         } else {
             let nothing: &[sched::SchedEvent] = &[];
-            Pass::over(nothing).run(|| analysis(from, to)).unwrap_or_else(|never| match never {}).output
+            Pass::over(nothing).run(|| analysis(from, to)).unwrap_or_else(|never| match never {})
         };
-        let Some(vcpus) = threads else {
+        let Some(vcpus) = followed.output else {
             bail!(
                 "--host {}: the vCPUs were kept from running too often to keep each time; narrow the window",
                 self.name
@@ -156,8 +165,18 @@ impl Host {
         };
         let mut times = VcpuTimes::default();
         vcpus.iter().for_each(|vcpu| times.add(&vcpu.times));
-        let missing = self.missing(guest, &vcpus, (from, to), (start, end));
-        Ok(Vcpus { recording: self.name.clone(), guest: self.guest.name.clone(), times, vcpus, missing })
+        let check = || ClockCheck::of(guest, &vcpus, (from, to));
+        let clock = progress::watched(guest, self.read.quiet, check)?;
+        let mut missing = self.missing(guest, &vcpus, (from, to), (start, end));
+        let unseen = followed.diagnostics.count(EventIssue::SwitchPrevMismatch);
+        if unseen > 0 {
+            let switches = format!("{} {}", grouped(unseen), noun(unseen, "switch"));
+            missing.push(format!(
+                "the host's recording lacks {switches} or more: a vCPU may have run where it counts as kept"
+            ));
+        }
+        missing.extend(clock.sentence());
+        Ok(Vcpus { recording: self.name.clone(), guest: self.guest.name.clone(), times, vcpus, clock, missing })
     }
 
     /// The facts that the two recordings lack, as sentences.
@@ -166,8 +185,19 @@ impl Host {
         let list = |cpus: Vec<Cpu>| (!cpus.is_empty()).then(|| format_cpu_list(&cpus));
         let observed = guest.observed();
         let without = observed.iter().copied().filter(|cpu| vcpus.iter().all(|known| known.vcpu != *cpu)).collect();
+        let none = |cpus| format!("the host's file names no thread for vCPU {cpus}");
+        if let (Some(NamedThreads::Found(_)), Some(cpus)) = (&self.named, list(vcpus.iter().map(|v| v.vcpu).collect()))
+        {
+            missing.push(format!("{}: taken are those named CPU N/KVM or CPU N/TCG, as QEMU does", none(cpus)));
+        }
         if let Some(cpus) = list(without) {
-            missing.push(format!("the host's file names no thread for vCPU {cpus}: when it ran is unknown"));
+            let several = match &self.named {
+                Some(NamedThreads::Several(name)) => {
+                    format!(", and threads of several guests have names such as {name}")
+                }
+                _ => String::new(),
+            };
+            missing.push(format!("{}{several}: when it ran is unknown", none(cpus)));
         }
         let unseen = vcpus.iter().filter(|vcpu| vcpu.times.seen_ns() == 0).map(|vcpu| vcpu.vcpu).collect();
         if let Some(cpus) = list(unseen) {

@@ -68,7 +68,11 @@ pub(super) fn lines_of(line: &mut impl FnMut(&str, String), pair: &HostAndGuest)
     for guest in &pair.guests {
         let number = guest.vcpus.len();
         let id = trace_id(guest.trace_id);
-        line("guest", format!("{}: {number} {} by their threads, trace id {id}", guest.name, noun(number, "vCPU")));
+        let threads = match number {
+            0 => "the file names no thread of a vCPU".to_owned(),
+            _ => format!("{number} {} by their threads", noun(number, "vCPU")),
+        };
+        line("guest", format!("{}: {threads}, trace id {id}", guest.name));
     }
 }
 
