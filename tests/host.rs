@@ -214,7 +214,7 @@ fn unknown_times_of_vcpus_are_not_zero() {
     }
 }
 
-/// What trace-cmd writes where it finds no thread: over TCP it never does (tests/vm/hostguest).
+/// What trace-cmd writes where it finds no thread: over TCP it never does.
 const NO_THREADS: [(u32, u32); 2] = [(0, u32::MAX), (1, u32::MAX)];
 
 #[test]
@@ -280,6 +280,8 @@ fn kept_vcpus_explain_the_guest() {
     assert_eq!((&path["running_ns"], &path["queued_ns"]), (&4_100_000.into(), &0.into()));
     let text = with_host(&folder, "path", &["--pid", "12"]);
     assert!(text.contains("vCPU not running") && text.contains("queued in the guest"), "{text}");
+    let first = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(first.contains("; for 0.0020 s of the path the host kept the vCPU"), "{first}");
     let (table, longest) = (text.find("vCPU not running"), text.find("longest queued segments"));
     assert!(table < longest && text.find("\nNext, on ") > longest, "the next step comes last: {text}");
     // A host that keeps both all the while explains all of both sums.

@@ -45,7 +45,7 @@ pub use question::{
 pub use report::{Behind, OfCpu, Path, Queued, Share, Times};
 pub use sleeps::{HeldUp, SleepsUntil};
 pub use stacks::SleepingAt;
-pub use text::{segments_text, text};
+pub use text::{Further, segments_text, text};
 
 use chain::{Chain, ChainNode, Link, MOST, NOTHING, Via};
 use gap::{Gap, is_seen_to_end};

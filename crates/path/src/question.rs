@@ -4,6 +4,7 @@ use crate::PathArgs;
 use crate::args::FORMATS;
 use crate::by_group::{LatestTraits, PathByGroup, by_group};
 use crate::stacks::{self, SleepingAt};
+use crate::text::Further;
 use crate::vcpus::NotRunning;
 use crate::{CriticalPath, Options, Path};
 use anyhow::{Result, anyhow, bail};
@@ -61,13 +62,14 @@ impl Question for PathQuestion {
                     let path = path_of_command(paths);
                     let stacks = NamedStacks::of(&session.trace, &STACKED);
                     let sleeping_at = stacks::sleeping_at(&path, &stacks);
+                    let further = Further { tables: stacks::text(&sleeping_at, 10), ..Further::default() };
                     let lanes = session.cpu_lanes(session.from, session.to);
                     let figure =
                         |_| page.over_lanes(|heading, background| crate::figure(&path, &lanes, 0, heading, background));
                     let section = ReportSection {
                         title: "The critical path".to_owned(),
                         figures: path.task.map(figure).into_iter().collect(),
-                        text: crate::text(&path, None, &session.drawable, 10, &stacks::text(&sleeping_at, 10)),
+                        text: crate::text(&path, None, &session.drawable, 10, &further),
                         json: page.json(&Report {
                             schema: SCHEMA,
                             path: &path,
@@ -185,7 +187,8 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
         Some(most) => crate::text::segments_with_stacks(&path, session.start, most, &stacks),
         None => {
             let on_vcpus = not_running.map_or_else(String::new, |(sums, vcpus)| sums.text(&path, vcpus));
-            let further = on_vcpus + &stacks::text(&sleeping_at, args.rows);
+            let tables = on_vcpus + &stacks::text(&sleeping_at, args.rows);
+            let further = Further { kept: not_running.map(|(sums, _)| sums.kept()), tables };
             session.with_application(crate::text(&path, by_group.as_ref(), &session.drawable, args.rows, &further))
         }
     };

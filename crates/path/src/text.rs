@@ -133,9 +133,18 @@ fn put_sleeps(out: &mut String, path: &Path, most: usize) {
     }
 }
 
+/// More about the same path.
+#[derive(Debug, Default)]
+pub struct Further {
+    /// The time for which the host kept the vCPUs of a guest, where its recording is named.
+    pub kept: Option<Dur>,
+    /// Tables, as text.
+    pub tables: String,
+}
+
 /// The report of one trace, with the path by groups of tasks, where that is asked for. `most`: the maximum number of rows of each table.
-/// `further`: more tables of the same path, which stand before the list of the longest queued segments.
-pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize, further: &str) -> String {
+/// The tables of `further` stand before the list of the longest queued segments.
+pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: usize, further: &Further) -> String {
     let mut out = String::new();
     let Some(task) = path.task else {
         return format!("{trace}: no such task in the window: there is no path\n");
@@ -147,7 +156,10 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     let named = task.pid.named(task.command);
     let share = percent(times.unknown_ns);
     let (length, queued) = (seconds(length.0), seconds(times.queued_ns));
-    let beside_idle = kinds(&times.kinds());
+    let kept = further
+        .kept
+        .map_or_else(String::new, |kept| format!("; for {} of the path the host kept the vCPU", seconds(kept.0)));
+    let beside_idle = kinds(&times.kinds()) + &kept;
     let headline = match path.is_untrusted {
         true => format!(
             "the critical path is not to be trusted, since {share:.1} % of it is unknown: {length} of {named}, {end}: at least {queued} queued, \
@@ -250,7 +262,7 @@ pub fn text(path: &Path, groups: Option<&PathByGroup>, trace: &Drawable, most: u
     more(&mut out, path.cpus.len());
     put_sleeps(&mut out, path, most);
     put_behind(&mut out, path, most);
-    out.push_str(further);
+    out.push_str(&further.tables);
     if !path.longest_queued.is_empty() {
         out.push_str("\nlongest queued segments:\n");
     }

@@ -38,6 +38,11 @@ impl NotRunning {
         sums
     }
 
+    /// The time on the path for which the vCPU was kept.
+    pub(crate) fn kept(&self) -> Dur {
+        Dur(self.running_ns.saturating_add(self.queued_ns))
+    }
+
     /// The table of a path of this length.
     pub(crate) fn text(&self, path: &Path, vcpus: &Vcpus) -> String {
         let length = path.times.total().max(1);
