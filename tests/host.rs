@@ -189,6 +189,8 @@ fn unknown_times_of_vcpus_are_not_zero() {
     assert!(found["missing"].to_string().contains("does not cover the guest's whole time"), "{found}");
     // Without its thread a vCPU is in no row, and its path is unknown.
     let folder = pair("host-one", &host(IDS.0, &VCPUS[..1], &host_events()).build());
+    let alone = schedviz(&["info", &file(&folder, "host.dat")]).success().text();
+    assert!(alone.contains("fedora: 1 vCPU by its thread, trace id 0xbbbb"), "{alone}");
     let found = json(&folder, "info", &[])["host"].clone();
     assert!(found["missing"].to_string().contains("no thread for vCPU 1"), "{found}");
     assert_eq!(json(&folder, "why", &[])["runs"][0]["vcpu_not_running"]["idling_unknown_ns"], 3_900_000);

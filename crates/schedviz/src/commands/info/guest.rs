@@ -70,6 +70,7 @@ pub(super) fn lines_of(line: &mut impl FnMut(&str, String), pair: &HostAndGuest)
         let id = trace_id(guest.trace_id);
         let threads = match number {
             0 => "the file names no thread of a vCPU".to_owned(),
+            1 => "1 vCPU by its thread".to_owned(),
             _ => format!("{number} {} by their threads", noun(number, "vCPU")),
         };
         line("guest", format!("{}: {threads}, trace id {id}", guest.name));
