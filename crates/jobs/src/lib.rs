@@ -19,6 +19,7 @@
 mod args;
 mod ended;
 mod figure;
+mod joined;
 mod noted;
 mod period;
 mod question;
@@ -34,12 +35,13 @@ pub use report::{DeadlineOrigin, DelayedJob, JobCulprit, JobRow, JobTimes, JobsR
 pub use text::text;
 
 use ended::{EndedJob, EndedJobs};
+use joined::{JobStep, Part, Turn};
 use membership::ParamsHistory;
 use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Current, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent,
-    SchedState, Span, TaskState, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Current, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span,
+    TaskState, Ts,
 };
 use session::timers::TimerExpiries;
 use std::collections::VecDeque;
@@ -98,6 +100,23 @@ struct OpenJob {
     culprits: Vec<(Pid, Comm, Dur)>,
 }
 
+impl OpenJob {
+    /// A job whose task is released, and joins a run queue then or later.
+    fn released(release: Ts, queued: Ts) -> OpenJob {
+        OpenJob {
+            release,
+            by_interrupt: false,
+            after_timer: None,
+            until_queued: queued.since(release),
+            run: Dur(0),
+            waited: Dur(0),
+            throttled: Dur(0),
+            preemptions: 0,
+            culprits: Vec::new(),
+        }
+    }
+}
+
 /// The sums of a task.
 #[derive(Clone, Debug, Default)]
 struct JobSums {
@@ -131,10 +150,9 @@ pub struct Jobs<'o> {
     beyond_limit: u64,
     /// The jobs that a loss cut, or whose task ended.
     cut: u64,
+    /// What the events of a later piece of a pass mean, for the pieces before.
+    log: Option<Vec<JobStep>>,
 }
-
-/// Jobs go from one piece of a pass into the next: the analysis is not divisible.
-impl Joined for Jobs<'_> {}
 
 impl<'o> Jobs<'o> {
     /// Returns the analysis with the options of a measurement.
@@ -149,33 +167,22 @@ impl<'o> Jobs<'o> {
             jobs: 0,
             beyond_limit: 0,
             cut: 0,
+            log: None,
         }
     }
 
+    /// Takes an event that was applied to `state`.
     fn take(&mut self, event: &SchedEvent, state: &SchedState) {
         for span in state.cpu_spans() {
             let Current::Task(pid) = span.current else { continue };
-            let place = span.cpu.index();
-            if place >= self.stretches.len() {
-                self.stretches.resize_with(place + 1, VecDeque::new);
-            }
-            let stretches = &mut self.stretches[place];
-            if stretches.len() >= STRETCHES {
-                stretches.pop_front();
-            }
-            stretches.push_back((span.start, span.end, pid, span.comm));
+            self.step(JobStep::Ran(span.cpu, (span.start, span.end, pid, span.comm)));
         }
         if let EventKind::Waking { task, .. } = event.kind
             && let Some(task) = state.task_of(task.pid)
         {
-            match is_by_interrupt(event, state) {
-                true => {
-                    let expiries = self.options.expiries.as_ref();
-                    let programmed = expiries.and_then(|of| of.of_waking(event.ts, event.cpu, task.pid));
-                    self.by_interrupt.insert(task.id(), programmed);
-                }
-                false => drop(self.by_interrupt.take(task.id())),
-            }
+            let expiries = self.options.expiries.as_ref();
+            let programmed = || expiries.and_then(|of| of.of_waking(event.ts, event.cpu, task.pid));
+            self.step(JobStep::Woken(task.id(), is_by_interrupt(event, state).then(programmed)));
         }
         for (task, span) in state.turns() {
             self.turn(task, span, event, state);
@@ -184,48 +191,93 @@ impl<'o> Jobs<'o> {
 
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
-        use TaskState::{Asleep, Running, Throttled, Waiting};
+        use TaskState::{Asleep, Throttled, Waiting};
         match (span.state, span.next) {
             (Asleep(_), Waiting(_) | Throttled(_)) if is_woken(task, event, state) => {
-                let by_interrupt = self.by_interrupt.take(task.id()).filter(|_| task.waking.is_some());
-                let mut job = OpenJob { by_interrupt: by_interrupt.is_some(), ..release(task, span, state) };
-                if let Some(programmed) = by_interrupt.flatten().filter(|programmed| *programmed <= job.release) {
-                    job.after_timer = Some(job.release.since(programmed));
-                    job.release = programmed;
-                }
-                self.open.insert(task.id(), job);
-                return;
+                let queued = state.now();
+                let release = task.waking.map_or(queued, |waking| waking.at.max(span.start)).min(queued);
+                let (task, has_waking) = (task.id(), task.waking.is_some());
+                return self.step(JobStep::Released { task, release, queued, has_waking });
             }
             (Asleep(_), Asleep(_)) => return,
             _ => {}
         }
-        let Some(mut job) = self.open.take(task.id()) else { return };
-        let length = span.duration();
-        match (span.state, span.next) {
-            // A loss hides what the task did.
-            _ if !span.ended && !matches!(span.state, Waiting(_)) => return self.drop_job(task, span.state, state),
-            (Waiting(cpu), Running(_) | Waiting(_) | Throttled(_)) if span.ended => {
-                job.waited += length;
-                self.blame(&mut job, cpu, span);
+        // A later piece of a pass does not know which jobs go on.
+        if self.log.is_none() && self.open.get(task.id()).is_none() {
+            return;
+        }
+        let part = part_of(span, event.ts);
+        let is_counted = matches!(part, Part::Ended(..) | Part::Cut) && self.is_counted(task, span.state, state);
+        let Span { start, end, .. } = *span;
+        self.step(JobStep::Turned(Turn {
+            task: task.id(),
+            pid: task.pid,
+            comm: task.comm,
+            part,
+            start,
+            end,
+            is_counted,
+        }));
+    }
+
+    /// Follows a step, or notes it in a later piece of a pass.
+    fn step(&mut self, step: JobStep) {
+        match &mut self.log {
+            Some(log) => log.push(step),
+            None => self.take_step(step),
+        }
+    }
+
+    fn take_step(&mut self, step: JobStep) {
+        match step {
+            JobStep::Ran(cpu, stretch) => {
+                if cpu.index() >= self.stretches.len() {
+                    self.stretches.resize_with(cpu.index() + 1, VecDeque::new);
+                }
+                let stretches = &mut self.stretches[cpu.index()];
+                if stretches.len() >= STRETCHES {
+                    stretches.pop_front();
+                }
+                stretches.push_back(stretch);
             }
-            (Throttled(_), Running(_) | Waiting(_) | Throttled(_)) => job.throttled += length,
-            (Running(_), Running(_)) => job.run += length,
-            (Running(_), Waiting(_) | Throttled(_)) => {
+            JobStep::Woken(task, Some(programmed)) => self.by_interrupt.insert(task, programmed),
+            JobStep::Woken(task, None) => drop(self.by_interrupt.take(task)),
+            JobStep::Released { task, release, queued, has_waking } => {
+                let by_interrupt = self.by_interrupt.take(task).filter(|_| has_waking);
+                let mut job = OpenJob::released(release, queued);
+                job.by_interrupt = by_interrupt.is_some();
+                if let Some(programmed) = by_interrupt.flatten().filter(|programmed| *programmed <= release) {
+                    job.after_timer = Some(release.since(programmed));
+                    job.release = programmed;
+                }
+                self.open.insert(task, job);
+            }
+            JobStep::Turned(turn) => self.turned(turn),
+        }
+    }
+
+    /// A stretch of a task has ended: it is a part of its job, if one goes on.
+    fn turned(&mut self, turn: Turn) {
+        let Some(mut job) = self.open.take(turn.task) else { return };
+        let length = turn.end.since(turn.start);
+        match turn.part {
+            Part::Waited(cpu) => {
+                job.waited += length;
+                self.blame(&mut job, cpu, &turn);
+            }
+            Part::Throttled => job.throttled += length,
+            Part::Ran => job.run += length,
+            Part::Preempted => {
                 job.run += length;
                 job.preemptions += 1;
             }
-            (Running(cpu), Asleep(_)) => {
+            Part::Ended(cpu, now) => {
                 job.run += length;
-                return self.end(task, job, cpu, event.ts, state);
+                return self.end(&turn, job, (cpu, now));
             }
-            _ => return self.drop_job(task, span.state, state),
+            Part::Cut => return self.cut += u64::from(self.start.is_some() && turn.is_counted),
         }
-        self.open.insert(task.id(), job);
-    }
-
-    /// The job of a task that was in the state `last` is not seen to end.
-    fn drop_job(&mut self, task: &Task, last: TaskState, state: &SchedState) {
-        self.cut += u64::from(self.start.is_some() && self.is_counted(task, last, state));
+        self.open.insert(turn.task, job);
     }
 
     /// The number of jobs that go on, of those that would count if they ended where their tasks are.
@@ -242,14 +294,14 @@ impl<'o> Jobs<'o> {
     }
 
     /// Adds the tasks that ran on a CPU while the job waited there.
-    fn blame(&self, job: &mut OpenJob, cpu: Cpu, span: &Span) {
+    fn blame(&self, job: &mut OpenJob, cpu: Cpu, turn: &Turn) {
         let Some(stretches) = self.stretches.get(cpu.index()) else { return };
         for (start, end, pid, comm) in stretches.iter().rev() {
-            if *end <= span.start {
+            if *end <= turn.start {
                 break;
             }
-            let both = end.min(&span.end).since(*start.max(&span.start));
-            if both == Dur(0) || *pid == span.pid {
+            let both = end.min(&turn.end).since(*start.max(&turn.start));
+            if both == Dur(0) || *pid == turn.pid {
                 continue;
             }
             let place = job.culprits.iter().position(|(other, name, _)| (other, name) == (pid, comm));
@@ -262,20 +314,19 @@ impl<'o> Jobs<'o> {
     }
 
     /// A task sleeps: its job has ended.
-    fn end(&mut self, task: &Task, job: OpenJob, cpu: Cpu, now: Ts, state: &SchedState) {
-        let is_counted = self.is_counted(task, TaskState::Running(cpu), state);
-        let Some(start) = self.start.filter(|_| is_counted) else { return };
+    fn end(&mut self, turn: &Turn, job: OpenJob, (cpu, now): (Cpu, Ts)) {
+        let Some(start) = self.start.filter(|_| turn.is_counted) else { return };
         if self.jobs >= JOBS {
             self.beyond_limit += 1;
             return;
         }
-        let place = self.rows.place(Some(task.pid), None);
+        let place = self.rows.place(Some(turn.pid), None);
         let OpenJob { release, by_interrupt, run, waited, .. } = job;
         let by_expiry = job.after_timer.is_some();
         let response = now.since(release);
         self.jobs += 1;
         let sums = self.rows.at(place);
-        sums.comm = task.comm;
+        sums.comm = turn.comm;
         sums.jobs.push(EndedJob { release, by_interrupt, by_expiry, response, run, waited });
         sums.earlier += u64::from(release < start);
         let length = |worst: &(OpenJob, Ts, Cpu)| worst.1.since(worst.0.release);
@@ -284,6 +335,21 @@ impl<'o> Jobs<'o> {
             sums.worst.insert(at, (job, now, cpu));
             sums.worst.truncate(WORST_OF_TASK);
         }
+    }
+}
+
+/// The part of its task's job that a stretch is, which ends now.
+fn part_of(span: &Span, now: Ts) -> Part {
+    use TaskState::{Asleep, Running, Throttled, Waiting};
+    match (span.state, span.next) {
+        // A loss hides what the task did.
+        _ if !span.ended && !matches!(span.state, Waiting(_)) => Part::Cut,
+        (Waiting(cpu), Running(_) | Waiting(_) | Throttled(_)) if span.ended => Part::Waited(cpu),
+        (Throttled(_), Running(_) | Waiting(_) | Throttled(_)) => Part::Throttled,
+        (Running(_), Running(_)) => Part::Ran,
+        (Running(_), Waiting(_) | Throttled(_)) => Part::Preempted,
+        (Running(cpu), Asleep(_)) => Part::Ended(cpu, now),
+        _ => Part::Cut,
     }
 }
 
@@ -297,23 +363,6 @@ fn is_by_interrupt(event: &SchedEvent, state: &SchedState) -> bool {
     let is_timer_thread =
         |task: &Task| [&b"ktimers/"[..], b"ktimersoftd/"].iter().any(|name| task.comm.as_bytes().starts_with(name));
     event.pid.is_idle() || event.in_hard_interrupt() || state.running(event.cpu).is_some_and(is_timer_thread)
-}
-
-/// The job that a wakeup releases.
-fn release(task: &Task, span: &Span, state: &SchedState) -> OpenJob {
-    let queued = state.now();
-    let release = task.waking.map_or(queued, |waking| waking.at.max(span.start)).min(queued);
-    OpenJob {
-        release,
-        by_interrupt: false,
-        after_timer: None,
-        until_queued: queued.since(release),
-        run: Dur(0),
-        waited: Dur(0),
-        throttled: Dur(0),
-        preemptions: 0,
-        culprits: Vec::new(),
-    }
 }
 
 impl Analysis for Jobs<'_> {

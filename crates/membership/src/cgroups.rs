@@ -11,6 +11,7 @@ use sched::seeded::{SeededMap, SeededSet};
 use sched::{Cpu, Past, Pid, Tracepoint, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 /// The ID of the root of the unified hierarchy.
 const ROOT: u64 = 1;
@@ -58,6 +59,8 @@ pub struct Cgroups {
     /// The runs within which their task came to another cgroup at an instant that no event shows.
     unsettled: UnsettledRuns<CgroupIndex>,
     records_forks: bool,
+    /// The places of the changes by their tasks, in order; made for the first piece of a pass that asks.
+    by_task: OnceLock<Vec<(Pid, u32)>>,
 }
 
 /// The way in which a record shows cgroups.
@@ -143,6 +146,18 @@ impl Cgroups {
     /// The changes of cgroups, in the order of time.
     pub fn changes(&self) -> &[CgroupChange] {
         &self.changes
+    }
+
+    /// The cgroup of a task behind the first `taken` changes; nothing where it is unknown.
+    pub(crate) fn behind(&self, taken: usize, pid: Pid) -> Option<CgroupIndex> {
+        let by_task = self.by_task.get_or_init(|| {
+            let mut by_task: Vec<(Pid, u32)> = self.changes.iter().map(|change| change.pid).zip(0..).collect();
+            by_task.sort_unstable();
+            by_task
+        });
+        let next = by_task.partition_point(|(of, place)| (*of, *place as usize) < (pid, taken));
+        let (_, place) = by_task[..next].last().filter(|(of, _)| *of == pid)?;
+        self.changes[*place as usize].cgroup
     }
 }
 
@@ -425,7 +440,8 @@ impl Learned {
             unsettled.add(pid, start, end, (named.place(&before), named.place(&after)));
         }
         let names = named.names;
-        Cgroups { names, changes, ids: paths.into_iter().collect(), unsettled, records_forks }
+        let by_task = OnceLock::new();
+        Cgroups { names, changes, ids: paths.into_iter().collect(), unsettled, records_forks, by_task }
     }
 }
 
