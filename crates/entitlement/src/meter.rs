@@ -8,7 +8,9 @@ use sched::nice::weight_of;
 use sched::probe::{Probe, Throttle};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
+use sched::{
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, TaskId, TaskState, Ts,
+};
 use std::collections::BTreeMap;
 
 /// The length of the intervals of which the longest time below half consists.
@@ -87,6 +89,30 @@ pub struct ShareMeter<'o> {
     now: Ts,
     /// Whether the rates are those of before the latest change.
     is_stale: bool,
+    /// What the events of a later piece of a pass mean, for the pieces before.
+    log: Option<Vec<(Ts, ShareStep)>>,
+}
+
+/// What an event means for the division of the CPUs.
+#[derive(Clone, Copy, Debug)]
+enum ShareStep {
+    /// A task comes to a place, or to none.
+    Places(TaskId, Pid, Option<ShareOf>),
+    /// A CPU has its first event.
+    Observes(Cpu),
+    /// A CPU goes offline or comes back.
+    TurnsOffline(Cpu, bool),
+    /// The trace shows tasks that limits hold back.
+    ShowsThrottled,
+}
+
+/// A runnable task, as it shares the CPUs.
+#[derive(Clone, Copy, Debug)]
+enum ShareOf {
+    /// One that runs before all of the fair class.
+    Privileged,
+    /// One of the fair class.
+    Fair { group: usize, weight: u64, runs: bool },
 }
 
 impl<'o> ShareMeter<'o> {
@@ -112,6 +138,7 @@ impl<'o> ShareMeter<'o> {
             start: Ts(0),
             now: Ts(0),
             is_stale: true,
+            log: None,
         }
     }
 
@@ -212,7 +239,7 @@ impl<'o> ShareMeter<'o> {
     }
 
     /// Takes a task out of its group, with its sums.
-    fn leave(&mut self, id: sched::TaskId, pid: Pid) {
+    fn leave(&mut self, id: TaskId, pid: Pid) {
         if self.privileged.take(id).is_some() {
             self.privileged_count -= 1;
             self.is_stale = true;
@@ -244,46 +271,84 @@ impl<'o> ShareMeter<'o> {
         }
     }
 
-    /// Counts a task where it is runnable now, and no longer where it was.
-    fn place(&mut self, task: &Task, state: &SchedState) {
-        self.leave(task.id(), task.pid);
+    /// Counts a task where it is runnable from `ts` on, and no longer where it was.
+    fn place(&mut self, task: &Task, ts: Ts, state: &SchedState) {
         let runs = match task.state {
-            TaskState::Running(_) => true,
+            TaskState::Running(_) => Some(true),
             // A task that is queued on a CPU without events may have run.
-            TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
-            _ => return,
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => Some(false),
+            _ => None,
         };
+        let share = match runs {
+            Some(runs) if task.prio < 100 && task.known_prio().is_some() => runs.then_some(ShareOf::Privileged),
+            Some(runs) => {
+                let (group, weight) = (self.tree.place(self.cgroups.of(task.pid)), weight_of(task.prio));
+                Some(ShareOf::Fair { group, weight, runs })
+            }
+            None => None,
+        };
+        self.step(ts, ShareStep::Places(task.id(), task.pid, share));
+    }
+
+    /// Follows a step, or notes it in a later piece of a pass.
+    fn step(&mut self, ts: Ts, step: ShareStep) {
+        match &mut self.log {
+            Some(log) => log.push((ts, step)),
+            None => self.take_step(ts, step),
+        }
+    }
+
+    fn take_step(&mut self, ts: Ts, step: ShareStep) {
+        self.pass(ts);
+        match step {
+            ShareStep::Places(task, pid, share) => {
+                self.leave(task, pid);
+                share.into_iter().for_each(|share| self.join_group(task, share));
+            }
+            ShareStep::Observes(cpu) => {
+                self.observed.set(cpu, true);
+                self.is_stale = true;
+            }
+            ShareStep::TurnsOffline(cpu, is_offline) => {
+                self.offline.set(cpu, is_offline);
+                self.is_stale = true;
+            }
+            ShareStep::ShowsThrottled => self.is_stale |= !std::mem::replace(&mut self.shows_throttled, true),
+        }
+    }
+
+    fn join_group(&mut self, task: TaskId, share: ShareOf) {
         self.is_stale = true;
-        if task.prio < 100 && task.known_prio().is_some() {
-            if runs {
-                self.privileged.insert(task.id(), ());
+        match share {
+            ShareOf::Privileged => {
+                self.privileged.insert(task, ());
                 self.privileged_count += 1;
             }
-            return;
+            ShareOf::Fair { group, weight, runs } => {
+                self.count(group, 1, i32::from(runs));
+                let class = self.groups[group].classes.entry(weight).or_default();
+                class.runnable += 1;
+                let entitled = class.entitled;
+                self.tasks.insert(task, Runnable { group, weight, runs, entitled, since: self.now });
+            }
         }
-        let (group, weight) = (self.tree.place(self.cgroups.of(task.pid)), weight_of(task.prio));
-        self.count(group, 1, i32::from(runs));
-        let class = self.groups[group].classes.entry(weight).or_default();
-        class.runnable += 1;
-        let entitled = class.entitled;
-        self.tasks.insert(task.id(), Runnable { group, weight, runs, entitled, since: self.now });
     }
 
     fn follow_cgroups(&mut self, ts: Ts, state: Option<&SchedState>) {
         while let Some(change) = self.cgroups.next(ts) {
             if let Some((task, state)) = state.and_then(|state| Some((state.task_of(change.pid)?, state))) {
-                self.pass(change.ts);
-                self.place(task, state);
+                self.place(task, change.ts, state);
             }
         }
     }
 
-    /// The CPUs that are offline, of those whose occupant has changed.
-    fn look(&mut self, cpu: Cpu, state: &SchedState) {
+    /// Follows whether a CPU is offline, whose occupant has changed.
+    fn look(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let is_offline = state.current(cpu) == Current::Offline;
         if self.offline.has(cpu) != is_offline {
+            self.step(ts, ShareStep::TurnsOffline(cpu, is_offline));
+            // A later piece goes by its own.
             self.offline.set(cpu, is_offline);
-            self.is_stale = true;
         }
     }
 }
@@ -297,8 +362,28 @@ impl GroupState {
     }
 }
 
-/// The weights of runnable tasks go from one piece of a pass into the next: the analysis is not divisible.
-impl sched::Joined for ShareMeter<'_> {}
+/// Sums go by the order of all changes: a later piece notes these, which need the state no more.
+impl sched::Joined for ShareMeter<'_> {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
+        self.cgroups.resume(at);
+        self.observed = state.observed().collect();
+        self.offline = state.observed().filter(|cpu| state.current(*cpu) == Current::Offline).collect();
+        self.log = Some(Vec::new());
+    }
+
+    fn fits(&self, later: &Self) -> bool {
+        later.log.is_some()
+    }
+
+    fn join(&mut self, later: Self) {
+        later.log.into_iter().flatten().for_each(|(ts, step)| self.take_step(ts, step));
+        self.cgroups = later.cgroups;
+    }
+}
 
 impl Analysis for ShareMeter<'_> {
     type Output = SharesReport;
@@ -307,31 +392,30 @@ impl Analysis for ShareMeter<'_> {
         (self.start, self.now) = (start, start);
         self.follow_cgroups(start, None);
         self.observed = state.observed().collect();
-        state.observed().for_each(|cpu| self.look(cpu, state));
-        state.living().for_each(|task| self.place(task, state));
+        state.observed().for_each(|cpu| self.look(cpu, start, state));
+        state.living().for_each(|task| self.place(task, start, state));
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_cgroups(event.ts, Some(state));
-        self.pass(event.ts);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         if let EventKind::Probe { probe: Probe::Throttles(Throttle { cgroup: Some(_), .. }), .. } = event.kind {
-            self.is_stale |= !std::mem::replace(&mut self.shows_throttled, true);
+            self.step(event.ts, ShareStep::ShowsThrottled);
         }
         if !self.observed.has(event.cpu) {
+            self.step(event.ts, ShareStep::Observes(event.cpu));
             self.observed.set(event.cpu, true);
-            self.is_stale = true;
-            state.waiting(event.cpu).for_each(|task| self.place(task, state));
+            state.waiting(event.cpu).for_each(|task| self.place(task, event.ts, state));
         }
         for span in state.cpu_spans() {
-            self.look(span.cpu, state);
+            self.look(span.cpu, event.ts, state);
         }
         for span in state.spans() {
             match state.task(span.task) {
-                Some(task) => self.place(task, state),
-                None => self.leave(span.task, span.pid),
+                Some(task) => self.place(task, event.ts, state),
+                None => self.step(event.ts, ShareStep::Places(span.task, span.pid, None)),
             }
         }
     }

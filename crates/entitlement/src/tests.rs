@@ -4,6 +4,7 @@ use membership::Cgroups;
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{
     Analysis, Comm, Cpu, Current, EventKind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, TaskState, Ts,
+    Window,
 };
 
 fn task(pid: i32) -> TaskRef {
@@ -250,4 +251,33 @@ fn shares_are_those_of_every_instant() {
         }
     }
     assert!(compared > 60, "{compared}");
+}
+
+#[test]
+fn shares_are_the_same_in_pieces() {
+    let machine = machine(
+        r#"{"path":"/a","controls_cpu":true,"cpu_weight":300},{"path":"/b","controls_cpu":true,"cpu_weight":50},
+           {"path":"/a/c","controls_cpu":true,"cpu_max":"40000 100000"}"#,
+    );
+    let (mut sum, mut entitled) = (testkit::PieceTally::default(), 0);
+    for seed in 0..12 {
+        let simulation = testkit::Simulation::any(seed, 1 + (seed % 6) as u32, 900);
+        let events = if seed % 2 == 0 { simulation.lossy(seed).0 } else { simulation.events };
+        let events = if seed % 3 == 0 { testkit::with_throttling(&events, seed) } else { events };
+        let from = events.get(events.len() / 3).map(|event| event.ts);
+        let path = |nth: usize, pid: Pid| ["/a", "/b", "/a/c"].get((nth + pid.0 as usize) % 4).copied();
+        let moved = events.iter().enumerate().step_by(17);
+        let moves: Vec<_> = moved.map(|(nth, event)| (event.ts, event.pid, path(nth, event.pid))).collect();
+        let cgroups = Cgroups::of_moves(&moves);
+        let tree = WeightTree::of(Some(&machine), &cgroups).expect("weights");
+        for window in [Window::default(), Window { from, to: None }] {
+            let meter = || ShareMeter::new(&tree, &cgroups);
+            let show = |found: &SharesReport| format!("{found:?}");
+            let lengths = [1 + seed as usize % 3, 40, 333];
+            sum += testkit::in_pieces(&mut events.as_slice(), window, &lengths, meter, show);
+            let found = Pass::over(events.as_slice()).window(window).run(meter).unwrap_or_else(|never| match never {});
+            entitled += found.output.groups.iter().filter(|group| group.entitled_ns.0 > 0).count();
+        }
+    }
+    assert!(sum.joined == sum.pieces && sum.pieces > 1_000 && entitled > 50, "{sum:?}, {entitled} groups");
 }

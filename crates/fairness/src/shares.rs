@@ -13,7 +13,7 @@ pub(crate) fn measure(session: &Session, begin: &BeginArgs) -> Result<SharesRepo
     let processes = Processes::of(&session.trace, machine);
     let cgroups = Cgroups::of(&session.trace, machine, &processes);
     match WeightTree::of(machine, &cgroups) {
-        Ok(tree) => Ok(session.follow(begin, session.page(), || ShareMeter::new(&tree, &cgroups))?.output),
+        Ok(tree) => Ok(session.follow_in_pieces(begin, session.page(), || ShareMeter::new(&tree, &cgroups))?.output),
         Err(why) => Ok(SharesReport { groups: Vec::new(), unknown: Some(why.to_owned()) }),
     }
 }

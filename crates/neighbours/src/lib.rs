@@ -18,6 +18,7 @@
 
 mod args;
 mod figure;
+mod joined;
 mod matrix;
 mod parties;
 mod pressure;

@@ -1,52 +1,53 @@
 //! The analysis: the waiting tasks of each CPU, and its occupant, from instant to instant.
 
 use crate::Options;
+use crate::joined::{IdlingLeft, Resumed};
 use crate::parties::{By, Parties};
 use crate::report::{self, NeighboursReport};
 use crate::sums::MatrixSums;
 use membership::CgroupChange;
 use sched::state::Task;
-use sched::{
-    Analysis, Cpu, Current, EventKind, HELD_BACK, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts,
-};
+use sched::{Analysis, Cpu, Current, EventKind, HELD_BACK, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
 /// A CPU as the analysis sees it.
 #[derive(Clone, Debug, Default)]
-struct QueueNow {
+pub(crate) struct QueueNow {
     /// Up to here its time has been accounted for.
     since: Ts,
     /// The occupant, by its place among the culprits.
-    culprit: usize,
+    pub(crate) culprit: usize,
     /// The victims that wait, each by its place with the number of its waiting tasks.
-    waiting: Vec<(usize, u64)>,
+    pub(crate) waiting: Vec<(usize, u64)>,
     /// The throttled tasks, likewise.
-    throttled: Vec<(usize, u64)>,
+    pub(crate) throttled: Vec<(usize, u64)>,
     /// Whether the CPU has had an event, so that its waiting tasks count.
-    is_observed: bool,
+    pub(crate) is_observed: bool,
     /// The interval in which the CPU idles and tasks are queued on it, while it goes on.
-    idling: Option<IdleQueue>,
+    pub(crate) idling: Option<IdleQueue>,
     /// The number of such intervals so far, which distinguishes them.
-    intervals: u64,
+    pub(crate) intervals: u64,
 }
 
 /// An interval in which a CPU idles and tasks are queued on it. Its length decides what the tasks waited for.
 #[derive(Clone, Debug)]
-struct IdleQueue {
-    since: Ts,
+pub(crate) struct IdleQueue {
+    pub(crate) since: Ts,
     /// The time of the idle task so far, in nanoseconds: that of interrupts is not.
-    ns: u64,
+    pub(crate) ns: u64,
     /// The waiting of each victim in that time, in nanoseconds of tasks.
-    waited: Vec<(usize, u64)>,
+    pub(crate) waited: Vec<(usize, u64)>,
+    /// Whether the interval began before this piece of a pass, which has no start of it then.
+    pub(crate) is_earlier: bool,
 }
 
 impl IdleQueue {
     /// The culprit of the interval up to an instant. `is_unseen`: it ends at a switch away from a task, which ran for an unknown part of it.
-    fn culprit(&self, ts: Ts, is_unseen: bool) -> usize {
+    pub(crate) fn culprit(&self, ts: Ts, is_unseen: bool) -> usize {
         if ts.since(self.since) >= HELD_BACK && !is_unseen { Parties::HELD_BACK } else { Parties::IDLE }
     }
 
     /// The waiting of a victim.
-    fn of(&mut self, victim: usize) -> &mut u64 {
+    pub(crate) fn of(&mut self, victim: usize) -> &mut u64 {
         let place = self.waited.iter().position(|(other, _)| *other == victim);
         let place = place.unwrap_or_else(|| {
             self.waited.push((victim, 0));
@@ -58,30 +59,32 @@ impl IdleQueue {
 
 /// A task that is counted among those of a queue.
 #[derive(Clone, Copy, Debug)]
-struct QueuedVictim {
-    cpu: Cpu,
+pub(crate) struct QueuedVictim {
+    pub(crate) cpu: Cpu,
     /// The place of the task's group.
-    victim: usize,
-    throttled: bool,
+    pub(crate) victim: usize,
+    pub(crate) throttled: bool,
     /// The interval of the idle CPU in which the task joined the queue, and the idle task's time in it up to then.
-    joined: (u64, u64),
+    pub(crate) joined: (u64, u64),
 }
 
 /// The analysis of victims and culprits: an [`Analysis`] whose output is a [`NeighboursReport`].
 pub struct Matrix<'o> {
-    options: &'o Options<'o>,
+    pub(crate) options: &'o Options<'o>,
     /// The window's start, once that is reached.
-    start: Ts,
-    parties: Parties<'o>,
-    cpus: Vec<QueueNow>,
+    pub(crate) start: Ts,
+    pub(crate) parties: Parties<'o>,
+    pub(crate) cpus: Vec<QueueNow>,
     /// The waiting and the throttled tasks that are counted. Each is counted once, as it joins a queue: a look at whole
     /// queues at every change would take quadratic time.
-    queued: PerTask<QueuedVictim>,
-    sums: MatrixSums,
+    pub(crate) queued: PerTask<QueuedVictim>,
+    pub(crate) sums: MatrixSums,
     /// The CPUs that the latest event changed.
     touched: Vec<Cpu>,
-    /// The CPU of the latest event, if that is a switch away from a task.
+    /// The CPU of the event that is being followed, if that is a switch away from a task.
     switched: Option<Cpu>,
+    /// The beginning of a later piece of a pass.
+    pub(crate) resumed: Option<Box<Resumed>>,
 }
 
 impl<'o> Matrix<'o> {
@@ -96,11 +99,12 @@ impl<'o> Matrix<'o> {
             sums: MatrixSums::default(),
             touched: Vec::new(),
             switched: None,
+            resumed: None,
         }
     }
 
     /// Accounts for the time of `cpu` up to `ts`.
-    fn settle(&mut self, cpu: Cpu, ts: Ts) {
+    pub(crate) fn settle(&mut self, cpu: Cpu, ts: Ts) {
         let Matrix { cpus, sums, .. } = self;
         let Some(now) = cpus.get_mut(cpu.index()) else { return };
         let ns = ts.since(now.since).0;
@@ -156,13 +160,22 @@ impl<'o> Matrix<'o> {
         let is_unseen = self.switched == Some(cpu);
         let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
         if !goes_on {
-            now.idling.take().into_iter().for_each(|idling| self.sums.add_idling(&idling, ts, is_unseen));
+            let idling = now.idling.take();
+            idling.into_iter().for_each(|idling| self.end_idling(cpu, idling, ts, is_unseen));
         } else if now.idling.is_none() {
             // At the start of the window the interval can have begun before.
             let queued = state.waiting(cpu).map(|task| task.since).min().unwrap_or(ts);
             let since = state.current_since(cpu).max(queued).min(ts);
             now.intervals += 1;
-            now.idling = Some(IdleQueue { since, ns: 0, waited: Vec::new() });
+            now.idling = Some(IdleQueue { since, ns: 0, waited: Vec::new(), is_earlier: false });
+        }
+    }
+
+    /// Adds the waiting in an interval of an idle CPU that ends.
+    fn end_idling(&mut self, cpu: Cpu, idling: IdleQueue, ts: Ts, is_unseen: bool) {
+        match self.resumed.as_mut().filter(|_| idling.is_earlier) {
+            Some(resumed) => resumed.left.push(IdlingLeft::Ended { cpu, idling, ts, is_unseen }),
+            None => self.sums.add_idling(&idling, ts, is_unseen),
         }
     }
 
@@ -175,7 +188,7 @@ impl<'o> Matrix<'o> {
     }
 
     /// Counts a task where it is queued now, and no longer where it was. The time of both CPUs is accounted for.
-    fn count(&mut self, task: &Task, ts: Ts, state: &SchedState) {
+    pub(crate) fn count(&mut self, task: &Task, ts: Ts, state: &SchedState) {
         let place = match task.state {
             // A task that is queued on a CPU without events may have run.
             TaskState::Waiting(cpu) if state.is_observed(cpu) => Some((cpu, false)),
@@ -205,6 +218,7 @@ impl<'o> Matrix<'o> {
     /// Counts a task no longer. An interval of its idle CPU counts up to here for it.
     fn leave(&mut self, task: TaskId, ts: Ts) {
         let Some(QueuedVictim { cpu, victim, throttled, joined }) = self.queued.take(task) else { return };
+        let was_queued = self.resumed.as_mut().is_some_and(|resumed| resumed.still_queued.take(task).is_some());
         let is_unseen = self.switched == Some(cpu);
         let Some(now) = self.cpus.get_mut(cpu.index()) else { return };
         if let Some(idling) = now.idling.as_mut().filter(|_| !throttled) {
@@ -212,7 +226,19 @@ impl<'o> Matrix<'o> {
             let ns = idling.ns.saturating_sub(before);
             let waited = idling.of(victim);
             *waited = waited.saturating_sub(ns);
-            self.sums.add_wait((victim, idling.culprit(ts, is_unseen)), ns);
+            match self.resumed.as_mut().filter(|_| idling.is_earlier) {
+                Some(resumed) => {
+                    resumed.left.push(IdlingLeft::Left {
+                        cpu,
+                        task: was_queued.then_some(task),
+                        victim,
+                        ns,
+                        ts,
+                        is_unseen,
+                    });
+                }
+                None => self.sums.add_wait((victim, idling.culprit(ts, is_unseen)), ns),
+            }
         }
         let counts = now.of(throttled);
         if let Some(place) = counts.iter().position(|(other, _)| *other == victim) {
@@ -271,7 +297,7 @@ impl<'o> Matrix<'o> {
             }
         }
         touched.iter().for_each(|cpu| self.look(*cpu, event.ts, state));
-        self.touched = touched;
+        (self.touched, self.switched) = (touched, None);
     }
 
     /// Counts the preemption that the event is, if it is one.
@@ -293,7 +319,7 @@ impl<'o> Matrix<'o> {
     }
 
     /// Looks at all CPUs anew.
-    fn look_at_all(&mut self, ts: Ts, state: &SchedState) {
+    pub(crate) fn look_at_all(&mut self, ts: Ts, state: &SchedState) {
         let cpus: Vec<Cpu> = state.observed().collect();
         for cpu in cpus {
             self.look(cpu, ts, state);
@@ -311,14 +337,11 @@ impl QueueNow {
 
 impl MatrixSums {
     /// Adds the waiting in an interval of an idle CPU that ends.
-    fn add_idling(&mut self, idling: &IdleQueue, ts: Ts, is_unseen: bool) {
+    pub(crate) fn add_idling(&mut self, idling: &IdleQueue, ts: Ts, is_unseen: bool) {
         let culprit = idling.culprit(ts, is_unseen);
         idling.waited.iter().for_each(|(victim, ns)| self.add_wait((*victim, culprit), *ns));
     }
 }
-
-/// The occupants of the CPUs go from one piece of a pass into the next: the analysis is not divisible.
-impl Joined for Matrix<'_> {}
 
 impl Analysis for Matrix<'_> {
     type Output = NeighboursReport;

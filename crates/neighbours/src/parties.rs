@@ -4,7 +4,7 @@ use membership::{CgroupIndex, Cgroups, FollowedCgroups, stem};
 use sched::kthread::command;
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Comm, PerTask, Pid, SchedState};
+use sched::{Comm, PerTask, Pid, SchedState, TaskId, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -92,8 +92,12 @@ type Traits = (Pid, Comm, Option<CgroupIndex>, bool, bool);
 /// The victims and culprits as they come.
 pub(crate) struct Parties<'o> {
     places: SeededMap<PartyKey, usize>,
+    /// The keys of all, in their order.
+    keys: Vec<PartyKey>,
     pub(crate) all: Vec<Party>,
     homes: PerTask<(Traits, usize)>,
+    /// The first group of each task in a later piece of a pass, in the order in which they came.
+    first: Option<Vec<(TaskId, Traits, usize)>>,
     /// The cgroup of each task, as of the present instant.
     pub(crate) cgroups: FollowedCgroups<'o>,
     /// The number of tasks whose process no record shows, by their lives.
@@ -116,8 +120,10 @@ impl<'o> Parties<'o> {
         ];
         let mut parties = Parties {
             places: SeededMap::default(),
+            keys: Vec::new(),
             all: Vec::new(),
             homes: PerTask::default(),
+            first: None,
             cgroups: FollowedCgroups::new(cgroups),
             without_process: 0,
         };
@@ -125,6 +131,59 @@ impl<'o> Parties<'o> {
             parties.place(PartyKey::Kind(kind), kind, || name.to_owned());
         }
         parties
+    }
+
+    /// Notes from now on the first group of each task: a later piece of a pass begins.
+    pub(crate) fn resume(&mut self, at: Ts) {
+        self.cgroups.resume(at);
+        self.first = Some(Vec::new());
+    }
+
+    /// The number of tasks that came to a group in this piece so far.
+    pub(crate) fn newcomers(&self) -> usize {
+        self.first.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether the groups of a later piece can be added. Its first `found` tasks were there as it began: they are where they were here.
+    pub(crate) fn fits(&self, later: &Parties<'_>, found: usize) -> bool {
+        let new = || later.places.keys().filter(|key| !self.places.contains_key(key)).count();
+        let has_room = self.all.len() + later.all.len() <= MOST || self.all.len() + new() <= MOST;
+        let is_here = |(task, traits, place): &(TaskId, Traits, usize)| {
+            self.homes.get(*task).is_some_and(|(known, at)| known == traits && self.is_same(*at, later, *place))
+        };
+        has_room && later.first.iter().flatten().take(found).all(is_here)
+    }
+
+    /// Whether a place of a later piece has the group of a place here.
+    pub(crate) fn is_same(&self, place: usize, later: &Parties<'_>, of_later: usize) -> bool {
+        place < self.all.len() && self.keys.get(place) == later.keys.get(of_later)
+    }
+
+    /// Adds the groups of a later piece, and returns the place of each here. A task that is where it was is one of the group already.
+    pub(crate) fn join(&mut self, later: Parties<'o>) -> Vec<usize> {
+        let Parties { all, keys, homes, first, cgroups, .. } = later;
+        let mut places = Vec::with_capacity(all.len());
+        for (key, party) in keys.into_iter().zip(all) {
+            let Party { kind, name, comms, tasks } = party;
+            let place = self.place(key, kind, || name);
+            let party = &mut self.all[place];
+            party.tasks += tasks;
+            for comm in comms {
+                if party.comms.len() < 2 && !party.comms.contains(&comm) {
+                    party.comms.push(comm);
+                }
+            }
+            places.push(place);
+        }
+        for (task, traits, place) in first.into_iter().flatten() {
+            let is_known = self.homes.get(task).is_some_and(|(known, _)| *known == traits);
+            self.all[places[place]].tasks -= u64::from(is_known);
+        }
+        for (task, (traits, place)) in homes.iter() {
+            self.homes.insert(task, (*traits, places[*place]));
+        }
+        self.cgroups = cgroups;
+        places
     }
 
     fn place(&mut self, key: PartyKey, kind: PartyKind, name: impl FnOnce() -> String) -> usize {
@@ -135,7 +194,8 @@ impl<'o> Parties<'o> {
             true => (key, kind, name()),
             false => (PartyKey::Kind(PartyKind::Rest), PartyKind::Rest, "all further ones".to_owned()),
         };
-        *self.places.entry(key).or_insert_with(|| {
+        *self.places.entry(key.clone()).or_insert_with(|| {
+            self.keys.push(key);
             self.all.push(Party { kind, name, comms: Vec::new(), tasks: 0 });
             self.all.len() - 1
         })
@@ -153,6 +213,9 @@ impl<'o> Parties<'o> {
             return *place;
         }
         let place = self.find(task, cgroup, is_kernel, state, options);
+        if let Some(first) = self.first.as_mut().filter(|_| self.homes.get(task.id()).is_none()) {
+            first.push((task.id(), traits, place));
+        }
         self.homes.insert(task.id(), (traits, place));
         let party = &mut self.all[place];
         party.tasks += 1;

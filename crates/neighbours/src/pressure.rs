@@ -3,7 +3,7 @@
 use membership::{CgroupIndex, Cgroups, FollowedCgroups};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Dur, Joined, PerTask, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, Cpu, CpuSet, Dur, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
 
 /// The number of instants within a period at which the kernel may have begun to sum. The trace does not show the instant, so that
 /// each of these is tried.
@@ -96,7 +96,7 @@ pub struct MeasuredPressure {
 }
 
 /// A task on a CPU, with the groups that it counts for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PressedTask {
     cpu: Cpu,
     cgroup: Option<CgroupIndex>,
@@ -117,7 +117,12 @@ pub struct PressureMeter<'o> {
     next: [Ts; PHASES],
     /// The first of the instants at which a group sums for itself.
     first_own: Ts,
+    /// The places of tasks in a later piece of a pass, for the pieces before.
+    log: Option<Vec<Placing>>,
 }
+
+/// A task comes to a CPU at an instant, or to none.
+type Placing = (Ts, TaskId, Option<PressedTask>);
 
 impl<'o> PressureMeter<'o> {
     /// Returns the analysis for the machine and these cgroups.
@@ -155,6 +160,7 @@ impl<'o> PressureMeter<'o> {
             observed: CpuSet::default(),
             next: [Ts(0); PHASES],
             first_own: Ts::MAX,
+            log: None,
         }
     }
 
@@ -182,18 +188,33 @@ impl<'o> PressureMeter<'o> {
 
     /// Counts a task where it runs or is queued now, and no longer where it was.
     fn place(&mut self, task: &Task, ts: Ts, state: &SchedState) {
-        let before = self.tasks.take(task.id());
-        let (cpu, runs) = match task.state {
-            TaskState::Running(cpu) => (cpu, true),
+        let place = match task.state {
+            TaskState::Running(cpu) => Some((cpu, true)),
             // A task that is queued on a CPU without events may have run.
-            TaskState::Waiting(cpu) if state.is_observed(cpu) => (cpu, false),
-            TaskState::Throttled(cpu) => (cpu, false),
-            _ => return before.into_iter().for_each(|before| self.change(before, ts, false)),
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => Some((cpu, false)),
+            TaskState::Throttled(cpu) => Some((cpu, false)),
+            _ => None,
         };
-        let now = PressedTask { cpu, cgroup: self.cgroups.of(task.pid), runs };
+        let now = place.map(|(cpu, runs)| PressedTask { cpu, cgroup: self.cgroups.of(task.pid), runs });
+        self.step((ts, task.id(), now));
+    }
+
+    /// Follows a step, or notes it in a later piece of a pass.
+    fn step(&mut self, step: Placing) {
+        match &mut self.log {
+            Some(log) => log.push(step),
+            None => self.take_step(step),
+        }
+    }
+
+    fn take_step(&mut self, (ts, task, now): Placing) {
+        self.sum_until(ts);
+        let before = self.tasks.take(task);
         before.into_iter().for_each(|before| self.change(before, ts, false));
-        self.change(now, ts, true);
-        self.tasks.insert(task.id(), now);
+        if let Some(now) = now {
+            self.change(now, ts, true);
+            self.tasks.insert(task, now);
+        }
     }
 
     /// Sums each phase, and each group for itself, at its instants up to `ts`.
@@ -245,7 +266,6 @@ impl<'o> PressureMeter<'o> {
     fn follow_cgroups(&mut self, ts: Ts, state: Option<&SchedState>) {
         while let Some(change) = self.cgroups.next(ts) {
             if let Some((task, state)) = state.and_then(|state| Some((state.task_of(change.pid)?, state))) {
-                self.sum_until(change.ts);
                 self.place(task, change.ts, state);
             }
         }
@@ -265,8 +285,27 @@ fn with_those_above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(first, |path| path.rfind('/').filter(|at| *at > 0).map(|at| &path[..at]))
 }
 
-/// The kernel's sums begin with the first task of a group: the analysis is not divisible.
-impl Joined for PressureMeter<'_> {}
+/// The kernel's sums begin with the first task of a group: a later piece notes where tasks are, which needs the state no more.
+impl Joined for PressureMeter<'_> {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
+        self.cgroups.resume(at);
+        self.observed = state.observed().collect();
+        self.log = Some(Vec::new());
+    }
+
+    fn fits(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn join(&mut self, later: Self) {
+        later.log.into_iter().flatten().for_each(|step| self.take_step(step));
+        (self.cgroups, self.observed) = (later.cgroups, later.observed);
+    }
+}
 
 impl Analysis for PressureMeter<'_> {
     type Output = Vec<MeasuredPressure>;
@@ -282,17 +321,13 @@ impl Analysis for PressureMeter<'_> {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_cgroups(event.ts, Some(state));
-        self.sum_until(event.ts);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         for span in state.spans() {
             match state.task(span.task) {
                 Some(task) => self.place(task, event.ts, state),
-                None => {
-                    let left = self.tasks.take(span.task);
-                    left.into_iter().for_each(|left| self.change(left, event.ts, false));
-                }
+                None => self.step((event.ts, span.task, None)),
             }
         }
         // The tasks that are queued on a CPU count from its first event on.

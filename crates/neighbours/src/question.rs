@@ -6,7 +6,7 @@ use crate::{By, Matrix, NeighboursArgs, Options, PressureReport, figure, table, 
 use anyhow::{Result, bail};
 use membership::{Cgroups, Processes};
 use question::{Question, SharedArgs, Subcommand};
-use sched::{Analysis, Chosen, ChosenCpus, QueuedSums, Selected, Window};
+use sched::{Analysis, Chosen, ChosenCpus, Joined, QueuedSums, Selected, Window};
 use session::Session;
 use session::document::TraceDocument;
 use session::formats::{Formats, Renderings};
@@ -80,7 +80,7 @@ fn run(args: &NeighboursArgs) -> Result<()> {
     let selected = || Selected::new(chosen, by_descent);
     let queued = || QueuedSums::new(session.queued(chosen));
     let analyses = || (analysis(), selected(), pressure_of(&options), queued());
-    let outcome = session.follow(begin, session.page(), analyses)?;
+    let outcome = session.follow_in_pieces(begin, session.page(), analyses)?;
     let (((mut report, unknown), selection, pressure, queued), diagnostics) = (outcome.output, outcome.diagnostics);
     report.queued = queued;
     if session.hides_throttling() {
@@ -142,9 +142,19 @@ pub fn plain(session: &Session, by: Option<By>) -> Options<'static> {
     Options { by, cpus: session.shown.chosen.clone(), tasks: None, cgroups, processes }
 }
 
-/// An analysis that finds out why the application is unknown, if it is.
+/// An analysis that finds out why the application is unknown, if it is. The state at the end shows it.
 struct Application {
     is_needed: bool,
+}
+
+impl Joined for Application {
+    fn is_divisible(&self) -> bool {
+        true
+    }
+
+    fn fits(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Analysis for Application {

@@ -26,4 +26,17 @@ impl MatrixSums {
             pair.wait_ns = pair.wait_ns.saturating_add(ns);
         }
     }
+
+    /// Adds the sums of a later piece of a pass, of whose parties each has this place here.
+    pub(crate) fn join(&mut self, later: &MatrixSums, places: &[usize]) {
+        for ((victim, culprit), sums) in &later.pairs {
+            let pair = self.pairs.entry((places[*victim], places[*culprit])).or_default();
+            pair.wait_ns = pair.wait_ns.saturating_add(sums.wait_ns);
+            pair.preemptions += sums.preemptions;
+        }
+        for (victim, ns) in &later.throttled {
+            let sum = self.throttled.entry(places[*victim]).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
+    }
 }
