@@ -20,6 +20,7 @@ mod args;
 mod figure;
 mod flame;
 mod folded;
+mod joined;
 mod kinds;
 mod noted;
 mod question;
@@ -39,12 +40,13 @@ pub use report::{KindTimes, OffCpuReport, StackTimes, WokenBy};
 pub use session::stacks::StackKind;
 pub use text::text;
 
+use joined::{OffStep, Woken};
 use parse::{EventStacks, StackFrame, StackId, StackedEvent};
 use sched::kthread::command;
 use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Joined, Past, PerTask, Pid, SchedEvent, SchedState, Span,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskId,
     TaskState, Ts,
 };
 use serde::Serialize;
@@ -152,6 +154,13 @@ struct SeenWaking {
     waker: StackWaker,
 }
 
+impl SeenWaking {
+    /// The waking as the state has it.
+    fn id(&self) -> (Ts, Pid, Cpu) {
+        (self.at, self.by, self.on)
+    }
+}
+
 /// The analysis of time off-CPU: an [`Analysis`] whose output is an [`OffCpuReport`].
 pub struct OffCpu<'o> {
     options: &'o Options<'o>,
@@ -168,10 +177,9 @@ pub struct OffCpu<'o> {
     timehist: Timehist,
     /// The sums by row; those without a key are of the rows beyond their number.
     rows: BoundedRows<Option<RowKey>, StackSums>,
+    /// What the events of a later piece of a pass mean, for the pieces before.
+    log: Option<Vec<OffStep>>,
 }
-
-/// Stacks go from one piece of a pass into the next: the analysis is not divisible.
-impl Joined for OffCpu<'_> {}
 
 impl<'o> OffCpu<'o> {
     /// Returns the analysis with the options of a measurement.
@@ -184,7 +192,15 @@ impl<'o> OffCpu<'o> {
             current: None,
             timehist: Timehist::default(),
             rows: BoundedRows::default(),
+            log: None,
         }
+    }
+
+    /// Whether what a task does on a CPU, or off it, is counted.
+    fn is_chosen(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+        self.start.is_some()
+            && self.options.cpus.has(cpu)
+            && self.options.tasks.is_none_or(|chosen| chosen(task, state))
     }
 
     /// The origin of an event that wakes `woken`.
@@ -198,6 +214,13 @@ impl<'o> OffCpu<'o> {
             false => state.task_of(event.pid).map_or(Comm::EMPTY, |task| task.comm),
         };
         StackWaker { context: WakerContext::Task, command: command(name), stack }
+    }
+
+    /// Takes what an event means for perf's lines. Those in the window are counted.
+    fn line(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let Some(line) = timehist::line(event, self.options, state.has_wakings(), self.start.is_some()) {
+            self.step(OffStep::Line(line));
+        }
     }
 
     /// Whether rows are divided by wakers.
@@ -216,78 +239,108 @@ impl<'o> OffCpu<'o> {
         self.current = Some((woken, SeenWaking { at: event.ts, by: event.pid, on: event.cpu, waker }));
     }
 
-    /// The origin of the wakeup that ends the sleep of a task.
-    fn woken_by(&self, task: &Task, state: &SchedState) -> StackWaker {
-        let is_of_waking = |seen: &&SeenWaking| {
-            task.waking.is_some_and(|waking| (seen.at, seen.by, seen.on) == (waking.at, waking.by, waking.on))
-        };
+    /// What is known of the wakeup that ends the sleep of a task, where rows are divided by wakers.
+    fn woken(&self, task: &Task, state: &SchedState) -> Option<Box<Woken>> {
+        let waking = task.waking.map(|waking| (waking.at, waking.by, waking.on));
         let current = self.current.as_ref().filter(|(woken, _)| *woken == task.pid).map(|(_, seen)| seen);
-        let seen = self.wakings.get(task.id()).filter(is_of_waking);
-        let seen = seen.or(current.filter(|seen| !state.has_wakings() || is_of_waking(seen)));
-        seen.map_or(StackWaker { context: WakerContext::Unknown, ..StackWaker::default() }, |seen| seen.waker)
+        let current = current.filter(|seen| !state.has_wakings() || waking == Some(seen.id()));
+        self.has_wakers().then(|| Box::new(Woken { waking, current: current.map(|seen| seen.waker) }))
     }
 
-    /// Takes the stacks of the tasks that the event has turned.
-    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+    /// Takes what the event means for the tasks that it has turned.
+    fn turn(&mut self, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Asleep, Running, Throttled, Waiting};
         if let EventKind::Waking { .. } = event.kind
             && let Some((pid, seen)) = self.current
             && let Some(woken) = state.task_of(pid)
         {
-            self.wakings.insert(woken.id(), seen);
+            self.step(OffStep::Waking(woken.id(), seen));
         }
         for (task, span) in state.turns() {
-            let out = match (span.state, span.next, event.kind) {
-                (Running(cpu), Asleep(_) | Waiting(_) | Throttled(_), EventKind::Switch { prev, .. })
-                    if prev.pid == task.pid && cpu == event.cpu =>
-                {
-                    self.options.stacks.of_switch(event.ts, event.cpu, prev.pid)
-                }
-                // The task is still off the CPU.
-                (Asleep(_) | Waiting(_) | Throttled(_), Asleep(_) | Waiting(_) | Throttled(_), _) if span.ended => {
-                    self.stays(task, span, state);
-                    continue;
-                }
-                _ => None,
-            };
             let is_switch = matches!(event.kind, EventKind::Switch { prev, .. } if prev.pid == task.pid);
-            match span.next {
-                Asleep(_) | Waiting(_) | Throttled(_) => {
-                    self.off.insert(task.id(), OffTrack { out, waker: None, is_concluded: !is_switch });
+            match (span.state, span.next) {
+                // The task is still off the CPU.
+                (Asleep(_) | Waiting(_) | Throttled(_), Asleep(_) | Waiting(_) | Throttled(_)) if span.ended => {
+                    let woken = match (span.state, span.next) {
+                        (Asleep(cpu), Waiting(_) | Throttled(_)) => {
+                            self.woken(task, state).map(|woken| (woken, self.is_chosen(task, cpu, state)))
+                        }
+                        _ => None,
+                    };
+                    self.step(OffStep::Stays { task: task.id(), name: command(task.comm), woken });
                 }
-                _ => drop(self.off.take(task.id())),
-            }
-            let is_out = matches!((span.state, span.next), (Running(_), Asleep(_) | Waiting(_) | Throttled(_)));
-            let is_out = is_out && is_switch;
-            let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
-            // A sleep has a waker only when it ends.
-            let is_counted = !(self.has_wakers() && matches!(span.next, Asleep(_)));
-            if is_out && is_counted && is_chosen && self.start.is_some() && self.options.cpus.has(event.cpu) {
-                self.row(task, out, None, matches!(span.next, Asleep(_))).switches += 1;
+                (from, Asleep(_) | Waiting(_) | Throttled(_)) => {
+                    let is_out = is_switch && matches!(from, Running(_));
+                    let stack = is_out && from == Running(event.cpu);
+                    let stack = stack.then(|| self.options.stacks.of_switch(event.ts, event.cpu, task.pid)).flatten();
+                    let is_asleep = matches!(span.next, Asleep(_));
+                    // A sleep has a waker only when it ends.
+                    let is_counted = !(self.has_wakers() && is_asleep);
+                    let is_counted = is_out && is_counted && self.is_chosen(task, event.cpu, state);
+                    let name = command(task.comm);
+                    self.step(OffStep::Leaves { task: task.id(), name, stack, is_switch, is_asleep, is_counted });
+                }
+                _ => self.step(OffStep::Returns(task.id())),
             }
         }
     }
 
-    /// A task that is off its CPU goes from one such state to another.
-    fn stays(&mut self, task: &Task, span: &Span, state: &SchedState) {
-        use TaskState::{Asleep, Throttled, Waiting};
-        let mut track = self.off.get(task.id()).copied().unwrap_or_default();
-        if self.has_wakers()
-            && let (Asleep(cpu), Waiting(_) | Throttled(_)) = (span.state, span.next)
-        {
-            let is_known = self.off.get(task.id()).is_some_and(|off| !off.is_concluded);
-            track.waker = Some(self.woken_by(task, state));
-            let is_chosen = self.options.tasks.is_none_or(|chosen| chosen(task, state));
-            if is_known && is_chosen && self.start.is_some() && self.options.cpus.has(cpu) {
-                self.row(task, track.out, track.waker, true).switches += 1;
+    /// Follows a step, or notes it in a later piece of a pass.
+    fn step(&mut self, step: OffStep) {
+        match &mut self.log {
+            Some(log) => log.push(step),
+            None => self.take_step(step),
+        }
+    }
+
+    fn take_step(&mut self, step: OffStep) {
+        match step {
+            OffStep::Line(line) => self.timehist.take(&line),
+            OffStep::Passed { task, name, is_asleep, length, woken } => {
+                let track = self.off.get(task).copied();
+                let OffTrack { out, waker, .. } = track.unwrap_or_default();
+                if !is_asleep {
+                    self.row(name, out, waker, false).runnable += length;
+                } else if track.is_some() {
+                    let waker = woken.map(|woken| self.woken_by(task, &woken));
+                    self.row(name, out, waker, true).asleep += length;
+                }
+            }
+            OffStep::Waking(task, seen) => self.wakings.insert(task, seen),
+            OffStep::Leaves { task, name, stack, is_switch, is_asleep, is_counted } => {
+                self.off.insert(task, OffTrack { out: stack, waker: None, is_concluded: !is_switch });
+                if is_counted {
+                    self.row(name, stack, None, is_asleep).switches += 1;
+                }
+            }
+            OffStep::Returns(task) => drop(self.off.take(task)),
+            OffStep::Stays { task, name, woken } => self.stays(task, name, woken),
+        }
+    }
+
+    /// The origin of the wakeup that ends the sleep of a task.
+    fn woken_by(&self, task: TaskId, woken: &Woken) -> StackWaker {
+        let seen = self.wakings.get(task).filter(|seen| woken.waking == Some(seen.id()));
+        let waker = seen.map(|seen| seen.waker).or(woken.current);
+        waker.unwrap_or(StackWaker { context: WakerContext::Unknown, ..StackWaker::default() })
+    }
+
+    /// A task that is off its CPU goes from one such state to another; `woken`: by the end of a sleep, which counts or does not.
+    fn stays(&mut self, task: TaskId, name: Comm, woken: Option<(Box<Woken>, bool)>) {
+        let known = self.off.get(task).copied();
+        let mut track = known.unwrap_or_default();
+        if let Some((woken, is_chosen)) = woken {
+            track.waker = Some(self.woken_by(task, &woken));
+            if is_chosen && known.is_some_and(|off| !off.is_concluded) {
+                self.row(name, track.out, track.waker, true).switches += 1;
             }
         }
-        self.off.insert(task.id(), track);
+        self.off.insert(task, track);
     }
 
     /// The sums of a task's row, by its stack and by its waker.
-    fn row(&mut self, task: &Task, out: Option<StackId>, waker: Option<StackWaker>, is_asleep: bool) -> &mut StackSums {
-        let (by, name) = (self.options.by, command(task.comm));
+    fn row(&mut self, name: Comm, out: Option<StackId>, waker: Option<StackWaker>, is_asleep: bool) -> &mut StackSums {
+        let by = self.options.by;
         let none = match is_asleep {
             true => WakerContext::NotWoken,
             false => WakerContext::NoWakeup,
@@ -311,8 +364,8 @@ impl Analysis for OffCpu<'_> {
         if self.has_wakers() {
             self.see(event, state);
         }
-        self.timehist.follow(event, self.options, state.has_wakings(), false);
-        self.follow(event, state);
+        self.line(event, state);
+        self.turn(event, state);
     }
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
@@ -328,26 +381,21 @@ impl Analysis for OffCpu<'_> {
     fn span(&mut self, span: &Span, state: &SchedState) {
         let (TaskState::Asleep(cpu) | TaskState::Waiting(cpu)) = span.state else { return };
         let Some(task) = state.task(span.task) else { return };
+        let is_asleep = matches!(span.state, TaskState::Asleep(_));
         // A task on the queue of a CPU without any event may have run there unseen.
-        let is_unseen = matches!(span.state, TaskState::Waiting(_)) && !state.is_observed(cpu);
+        let is_unseen = !is_asleep && !state.is_observed(cpu);
         if is_unseen || !self.options.cpus.has(cpu) || self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return;
         }
-        let length = span.duration();
-        let track = self.off.get(span.task).copied();
-        let OffTrack { out, waker, .. } = track.unwrap_or_default();
-        if matches!(span.state, TaskState::Waiting(_)) {
-            self.row(task, out, waker, false).runnable += length;
-        } else if track.is_some() {
-            let is_woken = span.ended && matches!(span.next, TaskState::Waiting(_) | TaskState::Throttled(_));
-            let waker = is_woken.then(|| self.woken_by(task, state));
-            self.row(task, out, waker, true).asleep += length;
-        }
+        let is_woken = span.ended && matches!(span.next, TaskState::Waiting(_) | TaskState::Throttled(_));
+        let woken = if is_asleep && is_woken { self.woken(task, state) } else { None };
+        let (name, length) = (command(task.comm), span.duration());
+        self.step(OffStep::Passed { task: span.task, name, is_asleep, length, woken });
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.timehist.follow(event, self.options, state.has_wakings(), true);
-        self.follow(event, state);
+        self.line(event, state);
+        self.turn(event, state);
     }
 
     fn finish(self, end: Ts, _: &SchedState) -> OffCpuReport {

@@ -2,7 +2,7 @@
 
 use crate::{OffCpu, OffCpuBy, OffCpuReport, OffCpuTime, Options, StackKind, StackTimes, WakerContext, folded};
 use parse::{EventStacks, StackFrame, StackedEvent};
-use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, Dur, EventKind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 
 fn task(pid: i32) -> TaskRef {
     let name = match pid {
@@ -276,4 +276,39 @@ fn idle_threads_of_the_kernel_are_last() {
     let rows: Vec<_> = report.stacks.iter().map(|row| (row.command.to_string(), row.off_cpu_ns.0)).collect();
     assert_eq!(rows.last().map(|row| row.0.as_str()), Some("kcompactdN"), "{rows:?}");
     assert!(rows[0].1 < rows[rows.len() - 1].1, "{rows:?}");
+}
+
+#[test]
+fn stacks_are_the_same_in_pieces() {
+    let even = |task: &sched::Task, _: &sched::SchedState| task.pid.0 % 2 == 0;
+    let frames: Vec<[StackFrame; 2]> = (0..7).map(|nth| [kernel(0x11), kernel(0x20 + nth)]).collect();
+    let (mut sum, mut rows) = (testkit::PieceTally::default(), 0);
+    for seed in 0..12 {
+        let simulation = testkit::Simulation::any(seed, 1 + (seed % 6) as u32, 600);
+        let events = if seed % 2 == 0 { simulation.lossy(seed).0 } else { simulation.events };
+        let events = if seed % 3 == 0 { testkit::with_throttling(&events, seed) } else { events };
+        let from = events.get(events.len() / 3).map(|event| event.ts);
+        let stacks = || {
+            let of = |event: &SchedEvent| match event.kind {
+                EventKind::Switch { prev, .. } => Some((StackedEvent::Switch, event.ts, event.cpu, prev.pid)),
+                EventKind::Waking { task, .. } => Some((StackedEvent::Waking, event.ts, event.cpu, task.pid)),
+                _ => None,
+            };
+            let stacked = events.iter().filter_map(of).zip(frames.iter().cycle());
+            EventStacks::of_events(stacked.map(|(key, frames)| (key, &frames[..])))
+        };
+        for (by, chosen) in [(OffCpuBy::Switch, None), (OffCpuBy::Both, None), (OffCpuBy::Waker, Some(&even))] {
+            let tasks = chosen.map(|even| even as &sched::Chosen<'_>);
+            let options = Options { stacks: stacks(), names: Some(Box::new(name)), by, tasks, ..Options::default() };
+            for window in [Window::default(), Window { from, to: None }] {
+                let show = |report: &OffCpuReport| format!("{report:?}");
+                let lengths = [1 + seed as usize % 3, 40, 333];
+                sum += testkit::in_pieces(&mut &events[..], window, &lengths, || OffCpu::new(&options), show);
+                let pass = Pass::over(events.as_slice()).window(window);
+                let report = pass.run(|| OffCpu::new(&options)).unwrap_or_else(|never| match never {}).output;
+                rows += report.stacks.iter().filter(|row| row.asleep_ns.is_some_and(|ns| ns.0 > 0)).count();
+            }
+        }
+    }
+    assert!(sum.joined == sum.pieces && sum.pieces > 1_000 && rows > 1_000, "{sum:?}, {rows} rows");
 }

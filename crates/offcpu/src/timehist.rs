@@ -7,7 +7,7 @@ use crate::Options;
 use parse::StackId;
 use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
-use sched::{EventKind, Pid, SchedEvent, Ts};
+use sched::{Cpu, EventKind, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -70,36 +70,59 @@ pub(crate) struct Timehist {
     lines: SeededMap<StackId, LineSums>,
 }
 
-impl Timehist {
-    /// Follows an event. `is_counted`: the event is in the window; `has_wakings`: wakeups count from `sched_waking`.
-    pub(crate) fn follow(&mut self, event: &SchedEvent, options: &Options<'_>, has_wakings: bool, is_counted: bool) {
-        if options.stacks.events() == 0 {
-            return;
+/// What an event means for the lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LineStep {
+    /// A task is woken.
+    Ready(Pid, Ts),
+    /// A task exits, at which perf forgets it.
+    Exits(Pid),
+    /// A CPU switches from a task, at this stack where the switch is counted.
+    Switches { cpu: Cpu, pid: Pid, ts: Ts, stack: Option<StackId>, is_runnable: bool },
+}
+
+/// Returns what an event means. `is_counted`: the event is in the window; `has_wakings`: wakeups count from `sched_waking`.
+pub(crate) fn line(event: &SchedEvent, options: &Options<'_>, has_wakings: bool, is_counted: bool) -> Option<LineStep> {
+    if options.stacks.events() == 0 {
+        return None;
+    }
+    Some(match event.kind {
+        EventKind::Waking { task, .. } | EventKind::WakeupNew { task, .. } => LineStep::Ready(task.pid, event.ts),
+        EventKind::Wakeup { task, .. } if !has_wakings => LineStep::Ready(task.pid, event.ts),
+        EventKind::Exit { pid } => LineStep::Exits(pid),
+        EventKind::Switch { prev, state, .. } => {
+            let (cpu, pid, ts) = (event.cpu, prev.pid, event.ts);
+            let is_counted = is_counted && !pid.is_idle();
+            let stack = is_counted.then(|| options.stacks.of_switch(ts, cpu, pid)).flatten();
+            LineStep::Switches { cpu, pid, ts, stack, is_runnable: state.is_runnable() }
         }
-        match event.kind {
-            EventKind::Waking { task, .. } | EventKind::WakeupNew { task, .. } => self.ready(task.pid, event.ts),
-            // perf forgets a task when it exits.
-            EventKind::Exit { pid } => drop(self.tasks.remove(&pid)),
-            EventKind::Wakeup { task, .. } if !has_wakings => self.ready(task.pid, event.ts),
-            EventKind::Switch { prev, state, .. } => {
-                if self.switched.len() <= event.cpu.index() {
-                    self.switched.resize(event.cpu.index() + 1, None);
+        _ => return None,
+    })
+}
+
+impl Timehist {
+    /// Follows what an event means.
+    pub(crate) fn take(&mut self, line: &LineStep) {
+        match *line {
+            LineStep::Ready(pid, ts) => self.ready(pid, ts),
+            LineStep::Exits(pid) => drop(self.tasks.remove(&pid)),
+            LineStep::Switches { cpu, pid, ts, stack, is_runnable } => {
+                if self.switched.len() <= cpu.index() {
+                    self.switched.resize(cpu.index() + 1, None);
                 }
-                let came = self.switched[event.cpu.index()].replace(event.ts);
-                if prev.pid.is_idle() {
+                let came = self.switched[cpu.index()].replace(ts);
+                if pid.is_idle() {
                     return;
                 }
-                let times = self.tasks.get(&prev.pid).copied().unwrap_or_default();
-                let stack = options.stacks.of_switch(event.ts, event.cpu, prev.pid);
-                if let Some(stack) = stack.filter(|_| is_counted) {
+                let times = self.tasks.get(&pid).copied().unwrap_or_default();
+                if let Some(stack) = stack {
                     let since =
                         |start: Option<Ts>| came.zip(start).map_or(0, |(came, start)| came.since(start.min(came)).0);
                     self.lines.entry(stack).or_default().add(since(times.left), since(times.ready));
                 }
-                let ready = state.is_runnable().then_some(event.ts);
-                keep_of_pid(&mut self.tasks, prev.pid, TaskTimes { left: Some(event.ts), ready });
+                let ready = is_runnable.then_some(ts);
+                keep_of_pid(&mut self.tasks, pid, TaskTimes { left: Some(ts), ready });
             }
-            _ => {}
         }
     }
 
