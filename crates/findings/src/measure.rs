@@ -89,23 +89,24 @@ type SharedParts<'a> = (ConservedParts<'a>, PathSearches, TimesParts<'a>);
 type ConservedParts<'a> = (WorkConservation<'a>, Why<'a>);
 type TimesParts<'a> = (Utilization<'a>, Option<Fairness<'a>>);
 
-/// The analyses whose reports no section keeps: work conservation without affinity, fairness outside of the application, tasks on small
-/// CPUs, beside idle ones that they may not use and on shared cores, the latencies of judged tasks alone, and the serial tail.
-type OwnParts<'a> = (
+/// The analyses whose reports no section keeps.
+type OwnParts<'a> = (FoundParts<'a>, PeerParts<'a>);
+/// Work conservation without affinity, fairness outside of the application, tasks on small CPUs, beside idle ones that they may not use and on
+/// shared cores, the latencies of judged tasks alone, and the serial tail.
+type FoundParts<'a> = (
     (Option<WorkConservation<'a>>, Option<Fairness<'a>>),
     (Option<SmallerCpus<'a>>, Option<BarredTasks<'a>>, Option<CrowdedCores>),
     (Latency<'a>, TailSearch<'a>),
 );
+/// Jobs of judged tasks, neighbours by command and by cgroup, and shares by weight.
+type PeerParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
 
-/// The analyses that can be made in pieces.
-pub(crate) type PartsInPieces<'a> = (SharedParts<'a>, OwnParts<'a>);
-
-/// The analyses that cannot be made in pieces, of which no section has the reports: jobs of judged tasks, neighbours by command and by cgroup, shares by weight.
-pub(crate) type WholeParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
+/// All analyses.
+pub(crate) type AllParts<'a> = (SharedParts<'a>, OwnParts<'a>);
 
 /// All analyses, in two parts that take about as long as each other.
-pub(crate) type FirstPart<'a> = (ConservedParts<'a>, TimesParts<'a>, OwnParts<'a>);
-pub(crate) type SecondPart<'a> = (PathSearches, WholeParts<'a>);
+pub(crate) type FirstPart<'a> = (ConservedParts<'a>, TimesParts<'a>, FoundParts<'a>);
+pub(crate) type SecondPart<'a> = (PathSearches, PeerParts<'a>);
 
 /// The outputs of some analyses.
 pub(crate) type Output<A> = <A as Analysis>::Output;
@@ -239,8 +240,8 @@ impl<'o> Analyses<'o> {
         self
     }
 
-    /// Makes the analyses that can be made in pieces, anew for each pass and each piece of one.
-    pub(crate) fn in_pieces(&self) -> (SharedParts<'_>, OwnParts<'_>) {
+    /// Makes all analyses, anew for each pass and each piece of one.
+    pub fn analyses(&self) -> (SharedParts<'_>, OwnParts<'_>) {
         let shared = (
             (WorkConservation::new(&self.conservation), Why::new(&self.conservation)),
             path::searches(self.recorded, self.zero, WAITS, self.affinity.as_ref()),
@@ -249,64 +250,50 @@ impl<'o> Analyses<'o> {
         (shared, self.own())
     }
 
-    /// Makes the other analyses, anew for each pass.
-    pub(crate) fn whole(&self) -> WholeParts<'_> {
+    /// Makes all analyses in two parts, anew for each pass: one for each of two threads.
+    pub(crate) fn in_two(&self) -> (FirstPart<'_>, SecondPart<'_>) {
+        let ((conserved, paths, times), (found, peers)) = self.analyses();
+        ((conserved, times, found), (paths, peers))
+    }
+
+    /// Makes those analyses of which no section of a report has the results, anew for each pass and each piece of one.
+    pub(crate) fn own(&self) -> OwnParts<'_> {
+        let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
+        let outside = self.outside.as_ref().map(Fairness::new);
+        let crowded = CrowdedCores::new(&self.utilization.topology, self.affinity.clone());
+        let cpus = (SmallerCpus::new(&self.conservation), BarredTasks::new(&self.conservation), crowded);
+        let found = ((unrestricted, outside), cpus, (Latency::new(&self.latency), TailSearch::new(&self.utilization)));
+        (found, self.peers())
+    }
+
+    fn peers(&self) -> PeerParts<'_> {
         let of_cgroups = self.by_cgroup.as_ref();
         let shares = of_cgroups.and_then(|(options, tree)| Some(ShareMeter::new(tree.as_ref()?, &options.cgroups)));
         let by_cgroup = of_cgroups.map(|(options, _)| Matrix::new(options));
         (Jobs::new(&self.jobs), Matrix::new(&self.by_command), by_cgroup, shares)
     }
 
-    /// Makes all analyses, anew for each pass.
-    pub fn analyses(&self) -> ((SharedParts<'_>, OwnParts<'_>), WholeParts<'_>) {
-        (self.in_pieces(), self.whole())
-    }
-
-    /// Makes all analyses in two parts, anew for each pass: one for each of two threads.
-    pub(crate) fn in_two(&self) -> (FirstPart<'_>, SecondPart<'_>) {
-        let (((conserved, paths, times), own), whole) = self.analyses();
-        ((conserved, times, own), (paths, whole))
-    }
-
-    /// Makes those analyses that can be made in pieces and that no section of a report has, anew for each pass.
-    fn own(&self) -> OwnParts<'_> {
-        let unrestricted = self.unrestricted.as_ref().map(WorkConservation::new);
-        let outside = self.outside.as_ref().map(Fairness::new);
-        let crowded = CrowdedCores::new(&self.utilization.topology, self.affinity.clone());
-        let cpus = (SmallerCpus::new(&self.conservation), BarredTasks::new(&self.conservation), crowded);
-        ((unrestricted, outside), cpus, (Latency::new(&self.latency), TailSearch::new(&self.utilization)))
-    }
-
-    /// Makes the analyses that no section of a report has, anew for each pass.
-    pub(crate) fn beside_sections(&self) -> (OwnParts<'_>, WholeParts<'_>) {
-        (self.own(), self.whole())
-    }
-
     /// Sorts the outputs of [`Analyses::analyses`].
-    pub fn measurements(&self, outputs: Output<((SharedParts<'_>, OwnParts<'_>), WholeParts<'_>)>) -> Measurements {
-        let ((((workcons, why), paths, (utilization, fairness)), own), whole) = outputs;
+    pub fn measurements(&self, outputs: Output<(SharedParts<'_>, OwnParts<'_>)>) -> Measurements {
+        let (((workcons, why), paths, (utilization, fairness)), own) = outputs;
         let path = path::path_of_command(paths);
         let path = path.task.is_some().then(|| Rc::new(path));
         let fairness = fairness.map(Rc::new);
-        self.sorted((Rc::new(workcons), Rc::new(why), path, Rc::new(utilization), fairness), own, whole)
+        self.sorted((Rc::new(workcons), Rc::new(why), path, Rc::new(utilization), fairness), own)
     }
 
-    /// Sorts the outputs of [`Analyses::beside_sections`], with the reports that other sections keep on a page.
-    pub(crate) fn on_page(
-        &self,
-        (own, whole): Output<(OwnParts<'_>, WholeParts<'_>)>,
-        page: &ReportPage<'_>,
-    ) -> Result<Measurements> {
+    /// Sorts the outputs of [`Analyses::own`], with the reports that other sections keep on a page.
+    pub(crate) fn on_page(&self, own: Output<OwnParts<'_>>, page: &ReportPage<'_>) -> Result<Measurements> {
         let path = page.kept::<Path>().filter(|path| path.task.is_some());
-        Ok(self.sorted((kept(page)?, kept(page)?, path, kept(page)?, page.kept()), own, whole))
+        Ok(self.sorted((kept(page)?, kept(page)?, path, kept(page)?, page.kept()), own))
     }
 
     fn sorted(
         &self,
         (workcons, why, path, utilization, fairness): SharedReports,
-        ((unrestricted, outside), (smaller, barred, crowded), (latency, tail)): Output<OwnParts<'_>>,
-        (jobs, by_command, by_cgroup, shares): Output<WholeParts<'_>>,
+        (found, (jobs, by_command, by_cgroup, shares)): Output<OwnParts<'_>>,
     ) -> Measurements {
+        let ((unrestricted, outside), (smaller, barred, crowded), (latency, tail)) = found;
         Measurements {
             workcons,
             unrestricted,
@@ -335,10 +322,10 @@ type SharedReports = (Rc<Report>, Rc<WhyReport>, Option<Rc<Path>>, Rc<Utilizatio
 
 /// The outputs of [`Analyses::in_two`], as those of [`Analyses::analyses`].
 pub(crate) fn both<'a>(
-    (conserved, times, own): Output<FirstPart<'a>>,
-    (paths, whole): Output<SecondPart<'a>>,
-) -> Output<(PartsInPieces<'a>, WholeParts<'a>)> {
-    (((conserved, paths, times), own), whole)
+    (conserved, times, found): Output<FirstPart<'a>>,
+    (paths, peers): Output<SecondPart<'a>>,
+) -> Output<AllParts<'a>> {
+    ((conserved, paths, times), (found, peers))
 }
 
 /// The options of neighbours by cgroup, with the weights of the cgroups; nothing where fewer than two cgroups are known.

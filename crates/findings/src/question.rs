@@ -1,9 +1,9 @@
 //! `schedviz findings`: the main findings about a trace, the costliest first.
 
 use crate::args::FORMATS;
-use crate::measure::{Output, PartsInPieces, WAITS, WholeParts, both};
+use crate::measure::{AllParts, Output, WAITS, both};
 use crate::{Analyses, Doubts, FindingsArgs, FindingsReport, findings, text};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use parse::EventStream;
 use question::{Question, Subcommand};
 use sched::{Outcome, Pass};
@@ -54,7 +54,7 @@ fn run(args: &FindingsArgs) -> Result<()> {
 /// Measures the findings in the window of a session, in one pass.
 pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
     let options = Analyses::of(session);
-    let (mut outcome, whole) = session.watched(|| {
+    let mut outcome = session.watched(|| {
         // Where tens of thousands of tasks live, each analysis has tables of them, beside which the threads' own data have no room.
         match pass(&options, session, session.trace.events()?.with_most_state(several::MOST_STATE_OF_THREADS)) {
             Err(parse::Error::ManyTasks) => {
@@ -64,39 +64,23 @@ pub fn measured(session: &Session) -> Result<Outcome<FindingsReport>> {
             done => done,
         }
     })?;
-    let whole = whole.context("a pass lost the analyses beside its pieces")?;
     let doubts = Doubts::of(session, &outcome.diagnostics);
     let ((_, paths, _), _) = &mut outcome.output;
     path::search_further(session, session.page(), paths, WAITS)?;
-    Ok(outcome.map(|in_pieces| findings(&options.measurements((in_pieces, whole)), &doubts)))
+    Ok(outcome.map(|outputs| findings(&options.measurements(outputs), &doubts)))
 }
 
-/// The outputs of the analyses that can be made in pieces, and of the others.
-type Outputs<'o> = (Outcome<Output<PartsInPieces<'o>>>, Option<Output<WholeParts<'o>>>);
-
-/// Makes one pass with all analyses.
+/// Makes one pass with all analyses: in pieces, or in two parts where the threads do not suffice for that.
 fn pass<'o>(
     options: &'o Analyses<'o>,
     session: &Session,
     events: EventStream<'_>,
-) -> Result<Outputs<'o>, parse::Error> {
+) -> Result<Outcome<Output<AllParts<'o>>>, parse::Error> {
     let pass = Pass::over(events).window(session.page()).pieces(asked_pieces());
-    let mut whole = None;
-    let outcome = match pass.is_divided() {
-        true => {
-            let outcome = pass.run_in_pieces_beside(|| options.in_pieces(), || vec![options.whole()])?;
-            outcome.map(|(in_pieces, mut others)| {
-                whole = others.pop();
-                in_pieces
-            })
-        }
-        false => pass.run_side_by_side(|| options.in_two())?.map(|(first, second)| {
-            let (in_pieces, other) = both(first, second);
-            whole = Some(other);
-            in_pieces
-        }),
-    };
-    Ok((outcome, whole))
+    match pass.is_divided() {
+        true => pass.run_in_pieces(|| options.analyses()),
+        false => Ok(pass.run_side_by_side(|| options.in_two())?.map(|(first, second)| both(first, second))),
+    }
 }
 
 /// The findings about a trace as text, for the summary of a job.
@@ -108,7 +92,7 @@ pub fn summary(session: &Session) -> Result<String> {
 fn section(session: &Session) -> MaybeSection<'_> {
     Ok(Some(part_from_others(Analyses::of(session), |options| {
         listed(
-            || options.beside_sections(),
+            || options.own(),
             move |output, page| {
                 let report = findings(&options.on_page(output, page)?, &Doubts::of(page.session, page.diagnostics));
                 Ok(ReportSection {
