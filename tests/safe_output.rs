@@ -66,6 +66,28 @@ fn messages_that_cannot_be_written_change_nothing() {
     }
 }
 
+/// A device or a pipe is written to as it is, as long as that is from the beginning to the end.
+#[test]
+fn a_trace_for_perfetto_goes_to_a_pipe_and_a_full_device_is_named() {
+    let folder = with_trace("perfetto-pipe");
+    let run = |to: &str| {
+        let mut command = Command::new(program());
+        command.args(["export", "a.dat", "-q", "--perfetto", to]).current_dir(&folder);
+        command.output().expect("the program runs")
+    };
+    assert!(run("x.pftrace").status.success());
+    let piped = run("/dev/stdout");
+    let said = String::from_utf8_lossy(&piped.stderr).into_owned();
+    assert!(
+        piped.stdout == fs::read(folder.join("x.pftrace")).expect("a file"),
+        "{} bytes; {said}",
+        piped.stdout.len()
+    );
+    let full = run("/dev/full");
+    let said = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert!(full.status.code() == Some(1) && said.contains("/dev/full: No space left"), "{said}");
+}
+
 #[test]
 fn help_that_cannot_be_printed_is_an_error() {
     for arguments in [&["--help"][..], &["cut", "--help"], &["--version"]] {

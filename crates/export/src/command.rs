@@ -15,7 +15,7 @@ use events::Balance;
 use fields::FieldColumns;
 use question::Subcommand;
 use sched::names::NameHistory;
-use sched::{Comm, Joined, Pass, Pid, Selected, Ts};
+use sched::{Comm, Diagnostics, Joined, Pass, Pid, Selected, Selection, Ts};
 use session::Session;
 use session::args::{ReadArgs, WindowArgs};
 use session::groups::GroupArg;
@@ -209,11 +209,8 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output,
     })?;
     output.check()?;
     let ((violation, _, selection), (waits, _), (reasons, ())) = outcome.output;
-    if let Some(reason) = session.why_no_figures(selection, selected)? {
-        bail!("{}: {reason}", session.name());
-    }
     let diagnostics = outcome.diagnostics;
-    warnings::warn_of(warned, &diagnostics, &args.read);
+    check(&session, selection, selected, (warned, &diagnostics))?;
     let measured =
         measures::conclude(&session, Reports::of((violation, reasons, waits)), diagnostics, run_row::MAX_LOSS);
     run_row::write(&session, &measured, (outcome.from, outcome.to), output);
@@ -234,12 +231,23 @@ fn export_events(
     let selected = || Selected::new(None, args.waiters.without_choice() == Waiters::Application);
     let pass = || Pass::over(session.trace.events()?).window(session.window).run(selected);
     let outcome = session.watched(pass)?;
-    if let Some(reason) = session.why_no_figures(outcome.output, selected)? {
-        bail!("{}: {reason}", session.name());
-    }
-    warnings::warn_of(warned, &outcome.diagnostics, &args.read);
+    check(session, outcome.output, selected, (warned, &outcome.diagnostics))?;
     list_events(session, &args.events, fields, &Tables::new(output))?;
     Ok(output.check()?)
+}
+
+/// Refuses a trace in which there are no figures of the selected tasks, and tells the findings about it, in the name of the trace where there are several.
+fn check<'c>(
+    session: &Session,
+    selection: Selection,
+    selected: impl Fn() -> Selected<'c>,
+    (warned, diagnostics): (Option<&str>, &Diagnostics),
+) -> Result<()> {
+    if let Some(reason) = session.why_no_figures(selection, selected)? {
+        bail!("{}: {reason}", session.name());
+    }
+    warnings::warn_of(warned, diagnostics, &session.read);
+    Ok(())
 }
 
 /// An event on its way from the thread that put it into words.

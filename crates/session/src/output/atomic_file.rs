@@ -17,6 +17,8 @@ pub struct AtomicFile {
     shown: PathBuf,
     path: PathBuf,
     place: Place,
+    /// Whether bytes have been written.
+    is_begun: bool,
 }
 
 /// The place of the bytes until the file is whole.
@@ -48,7 +50,7 @@ impl AtomicFile {
             }
         });
         let (real, place) = begun.map_err(|e| named(path, &e))?;
-        Ok(AtomicFile { shown: path.to_owned(), path: real, place })
+        Ok(AtomicFile { shown: path.to_owned(), path: real, place, is_begun: false })
     }
 
     /// Begins a file whose name the program chose, such as a machine file beside a recording: a link of this name is
@@ -64,18 +66,28 @@ impl AtomicFile {
     fn shown_as(shown: &Path, path: &Path) -> io::Result<AtomicFile> {
         let begun = follow_folder(path).and_then(|real| Place::beside(&real).map(|place| (real, place)));
         let (real, place) = begun.map_err(|e| named(shown, &e))?;
-        Ok(AtomicFile { shown: shown.to_owned(), path: real, place })
+        Ok(AtomicFile { shown: shown.to_owned(), path: real, place, is_begun: false })
     }
 
-    /// Removes everything after this number of bytes; writing continues there.
+    /// Removes everything after this number of bytes; writing continues there. What has been given to a device or a pipe stays there: that is an
+    /// error, unless nothing has.
     pub fn cut(&mut self, to: u64) -> io::Result<()> {
+        if let Place::Final(_) = self.place {
+            return if self.is_begun { Err(self.no_parts()) } else { Ok(()) };
+        }
         self.file().set_len(to)?;
         self.file().seek(io::SeekFrom::Start(to)).map(drop)
     }
 
+    /// The error of a device or a pipe that is to be written in parts.
+    fn no_parts(&self) -> io::Error {
+        let why = "is no file that can be written in parts; choose another output";
+        io::Error::new(io::ErrorKind::Unsupported, format!("{} {why}", self.shown.display()))
+    }
+
     /// Puts the file in its place.
     pub fn finish(self) -> io::Result<()> {
-        let AtomicFile { shown, path, place } = self;
+        let AtomicFile { shown, path, place, .. } = self;
         take_place(&path)?;
         let is_new = !matches!(place, Place::Final(_));
         let persisted = match place {
@@ -436,6 +448,7 @@ pub fn plain(error: &io::Error) -> String {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_begun = true;
         self.file().write(bytes).map_err(|e| named(&self.shown, &e))
     }
 
@@ -448,8 +461,7 @@ impl Write for AtomicFile {
 impl Seek for AtomicFile {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         if let Place::Final(_) = self.place {
-            let why = "is no file that can be written in parts; choose another output";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{} {why}", self.shown.display())));
+            return Err(self.no_parts());
         }
         self.file().seek(to)
     }
@@ -505,7 +517,7 @@ mod tests {
         let path = folder.join("a");
         let begin = || {
             let place = Place::Beside(part_beside(&path).expect("created"));
-            AtomicFile { shown: path.clone(), path: path.clone(), place }
+            AtomicFile { shown: path.clone(), path: path.clone(), place, is_begun: false }
         };
         let (mut one, mut other) = (begin(), begin());
         one.write_all(b"one").and_then(|()| other.write_all(b"other")).expect("written");
