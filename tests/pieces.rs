@@ -256,18 +256,14 @@ impl<S: EventSource<Error: Debug>> Compared<S> {
             }
 
             let options = jobs::Options { tasks, worst: 5, zero: from, draws: true, ..jobs::Options::default() };
-            let jobs = || jobs::Jobs::new(&options);
-            tallies.push(("jobs", in_pieces(source, window, &lengths, jobs, |output| format!("{output:?}"))));
-
+            let by = if tasks.is_some() { offcpu::OffCpuBy::Waker } else { offcpu::OffCpuBy::Switch };
+            let of_stacks = offcpu::Options { tasks, by, ..offcpu::Options::default() };
+            let logged = || (jobs::Jobs::new(&options), offcpu::OffCpu::new(&of_stacks));
+            tallies.push(("jobs, offcpu", in_pieces(source, window, &lengths, logged, |output| format!("{output:?}"))));
             let options = neighbours::Options { tasks, ..neighbours::Options::new(neighbours::By::Command) };
             let neighbours = || (neighbours::Matrix::new(&options), neighbours::PressureMeter::new(&options.cgroups));
-            let show = |output: &_| format!("{output:?}");
-            tallies.push(("neighbours", in_pieces(source, window, &lengths, neighbours, show)));
-
-            let by = if tasks.is_some() { offcpu::OffCpuBy::Waker } else { offcpu::OffCpuBy::Switch };
-            let options = offcpu::Options { tasks, by, ..offcpu::Options::default() };
-            let stacks = || offcpu::OffCpu::new(&options);
-            tallies.push(("offcpu", in_pieces(source, window, &lengths, stacks, |output| format!("{output:?}"))));
+            let tally = in_pieces(source, window, &lengths, neighbours, |output| format!("{output:?}"));
+            tallies.push(("neighbours", tally));
 
             for by in [fairness::GroupBy::Task, fairness::GroupBy::Parent] {
                 let interval = Dur((to.since(from).0 / 5).max(1));
@@ -584,21 +580,9 @@ fn commands_print_the_same_in_pieces() {
         assert!(output.status.success() && !output.stdout.is_empty(), "{command}: {output:?}");
         output.stdout
     };
-    const COMMANDS: [&str; 12] = [
-        "utilization",
-        "running-waiting",
-        "workcons",
-        "why",
-        "path",
-        "latency",
-        "fairness",
-        "migrations",
-        "findings",
-        "jobs",
-        "neighbours",
-        "offcpu",
-    ];
-    for command in COMMANDS {
+    let commands =
+        "utilization running-waiting workcons why path latency fairness migrations findings jobs neighbours offcpu";
+    for command in commands.split(' ') {
         assert!(run(command, Some("500")) == run(command, None), "{command}");
     }
 }

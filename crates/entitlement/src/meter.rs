@@ -89,11 +89,11 @@ pub struct ShareMeter<'o> {
     now: Ts,
     /// Whether the rates are those of before the latest change.
     is_stale: bool,
-    /// What the events of a later piece of a pass mean, for the pieces before.
+    /// The steps of a later piece of a pass, for the pieces before.
     log: Option<Vec<(Ts, ShareStep)>>,
 }
 
-/// What an event means for the division of the CPUs.
+/// A step that an event is for the division of the CPUs.
 #[derive(Clone, Copy, Debug)]
 enum ShareStep {
     /// A task comes to a place, or to none.

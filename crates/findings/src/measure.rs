@@ -101,7 +101,7 @@ type FoundParts<'a> = (
 /// Jobs of judged tasks, neighbours by command and by cgroup, and shares by weight.
 type PeerParts<'a> = (Jobs<'a>, Matrix<'a>, Option<Matrix<'a>>, Option<ShareMeter<'a>>);
 
-/// All analyses.
+/// The analyses of all findings.
 pub(crate) type AllParts<'a> = (SharedParts<'a>, OwnParts<'a>);
 
 /// All analyses, in two parts that take about as long as each other.

@@ -4,7 +4,7 @@
 use crate::{CpuStretch, Jobs};
 use sched::{Comm, Cpu, Joined, Pid, SchedState, TaskId, Ts};
 
-/// What an event means for jobs.
+/// A step that an event is for jobs.
 #[derive(Clone, Debug)]
 pub(crate) enum JobStep {
     /// A CPU had one task up to now.
@@ -14,16 +14,16 @@ pub(crate) enum JobStep {
     /// A wakeup releases a job, and its task is queued then or later. `has_waking`: the waking was recorded.
     Released { task: TaskId, release: Ts, queued: Ts, has_waking: bool },
     /// A stretch of a task has ended.
-    Turned(Turn),
+    Turned(EndedStretch),
 }
 
 /// The end of a stretch of a task in one state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct EndedStretch {
     pub(crate) task: TaskId,
     pub(crate) pid: Pid,
     pub(crate) comm: Comm,
-    pub(crate) part: Part,
+    pub(crate) part: JobPart,
     pub(crate) start: Ts,
     pub(crate) end: Ts,
     /// Whether a job that ends with the stretch counts, but for the start of the window; of the ends of jobs alone.
@@ -32,7 +32,7 @@ pub(crate) struct Turn {
 
 /// The part of a job that a stretch of its task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum JobPart {
     /// The task waited for this CPU.
     Waited(Cpu),
     Throttled,

@@ -35,7 +35,7 @@ pub use report::{DeadlineOrigin, DelayedJob, JobCulprit, JobRow, JobTimes, JobsR
 pub use text::text;
 
 use ended::{EndedJob, EndedJobs};
-use joined::{JobStep, Part, Turn};
+use joined::{EndedStretch, JobPart, JobStep};
 use membership::ParamsHistory;
 use sched::limits::BoundedRows;
 use sched::state::Task;
@@ -150,7 +150,7 @@ pub struct Jobs<'o> {
     beyond_limit: u64,
     /// The jobs that a loss cut, or whose task ended.
     cut: u64,
-    /// What the events of a later piece of a pass mean, for the pieces before.
+    /// The steps of a later piece of a pass, for the pieces before.
     log: Option<Vec<JobStep>>,
 }
 
@@ -207,9 +207,9 @@ impl<'o> Jobs<'o> {
             return;
         }
         let part = part_of(span, event.ts);
-        let is_counted = matches!(part, Part::Ended(..) | Part::Cut) && self.is_counted(task, span.state, state);
+        let is_counted = matches!(part, JobPart::Ended(..) | JobPart::Cut) && self.is_counted(task, span.state, state);
         let Span { start, end, .. } = *span;
-        self.step(JobStep::Turned(Turn {
+        self.step(JobStep::Turned(EndedStretch {
             task: task.id(),
             pid: task.pid,
             comm: task.comm,
@@ -257,25 +257,25 @@ impl<'o> Jobs<'o> {
     }
 
     /// A stretch of a task has ended: it is a part of its job, if one goes on.
-    fn turned(&mut self, turn: Turn) {
+    fn turned(&mut self, turn: EndedStretch) {
         let Some(mut job) = self.open.take(turn.task) else { return };
         let length = turn.end.since(turn.start);
         match turn.part {
-            Part::Waited(cpu) => {
+            JobPart::Waited(cpu) => {
                 job.waited += length;
                 self.blame(&mut job, cpu, &turn);
             }
-            Part::Throttled => job.throttled += length,
-            Part::Ran => job.run += length,
-            Part::Preempted => {
+            JobPart::Throttled => job.throttled += length,
+            JobPart::Ran => job.run += length,
+            JobPart::Preempted => {
                 job.run += length;
                 job.preemptions += 1;
             }
-            Part::Ended(cpu, now) => {
+            JobPart::Ended(cpu, now) => {
                 job.run += length;
                 return self.end(&turn, job, (cpu, now));
             }
-            Part::Cut => return self.cut += u64::from(self.start.is_some() && turn.is_counted),
+            JobPart::Cut => return self.cut += u64::from(self.start.is_some() && turn.is_counted),
         }
         self.open.insert(turn.task, job);
     }
@@ -294,7 +294,7 @@ impl<'o> Jobs<'o> {
     }
 
     /// Adds the tasks that ran on a CPU while the job waited there.
-    fn blame(&self, job: &mut OpenJob, cpu: Cpu, turn: &Turn) {
+    fn blame(&self, job: &mut OpenJob, cpu: Cpu, turn: &EndedStretch) {
         let Some(stretches) = self.stretches.get(cpu.index()) else { return };
         for (start, end, pid, comm) in stretches.iter().rev() {
             if *end <= turn.start {
@@ -314,7 +314,7 @@ impl<'o> Jobs<'o> {
     }
 
     /// A task sleeps: its job has ended.
-    fn end(&mut self, turn: &Turn, job: OpenJob, (cpu, now): (Cpu, Ts)) {
+    fn end(&mut self, turn: &EndedStretch, job: OpenJob, (cpu, now): (Cpu, Ts)) {
         let Some(start) = self.start.filter(|_| turn.is_counted) else { return };
         if self.jobs >= JOBS {
             self.beyond_limit += 1;
@@ -339,17 +339,17 @@ impl<'o> Jobs<'o> {
 }
 
 /// The part of its task's job that a stretch is, which ends now.
-fn part_of(span: &Span, now: Ts) -> Part {
+fn part_of(span: &Span, now: Ts) -> JobPart {
     use TaskState::{Asleep, Running, Throttled, Waiting};
     match (span.state, span.next) {
         // A loss hides what the task did.
-        _ if !span.ended && !matches!(span.state, Waiting(_)) => Part::Cut,
-        (Waiting(cpu), Running(_) | Waiting(_) | Throttled(_)) if span.ended => Part::Waited(cpu),
-        (Throttled(_), Running(_) | Waiting(_) | Throttled(_)) => Part::Throttled,
-        (Running(_), Running(_)) => Part::Ran,
-        (Running(_), Waiting(_) | Throttled(_)) => Part::Preempted,
-        (Running(cpu), Asleep(_)) => Part::Ended(cpu, now),
-        _ => Part::Cut,
+        _ if !span.ended && !matches!(span.state, Waiting(_)) => JobPart::Cut,
+        (Waiting(cpu), Running(_) | Waiting(_) | Throttled(_)) if span.ended => JobPart::Waited(cpu),
+        (Throttled(_), Running(_) | Waiting(_) | Throttled(_)) => JobPart::Throttled,
+        (Running(_), Running(_)) => JobPart::Ran,
+        (Running(_), Waiting(_) | Throttled(_)) => JobPart::Preempted,
+        (Running(cpu), Asleep(_)) => JobPart::Ended(cpu, now),
+        _ => JobPart::Cut,
     }
 }
 

@@ -4,52 +4,9 @@
 //! tasks began, which decides what these waited for: what comes of such an interval is left to the pieces before.
 
 use crate::Matrix;
-use crate::matrix::{IdleQueue, QueuedVictim};
-use crate::parties::By;
+use crate::parties::{By, Parties};
+use crate::queue::{FoundCpu, IdleQueue, IdlingLeft, QueueNow, QueuedVictim, Resumed};
 use sched::{Cpu, Joined, PerTask, SchedState, TaskId, TaskState, Ts};
-
-/// A CPU as a later piece has found it.
-#[derive(Clone, Copy, Debug)]
-struct FoundCpu {
-    culprit: usize,
-    is_observed: bool,
-    idles: bool,
-}
-
-/// The beginning of a later piece, and what is left to the pieces before.
-#[derive(Debug)]
-pub(crate) struct Resumed {
-    at: Ts,
-    cpus: Vec<FoundCpu>,
-    /// The queued tasks that the piece has found.
-    queued: PerTask<QueuedVictim>,
-    /// Those of them that have not left their queues since.
-    pub(crate) still_queued: PerTask<()>,
-    /// The number of tasks that the piece has found.
-    tasks: usize,
-    pub(crate) left: Vec<IdlingLeft>,
-}
-
-/// What comes of an interval of an idle CPU that began in an earlier piece.
-#[derive(Clone, Debug)]
-pub(crate) enum IdlingLeft {
-    /// A task of the queue leaves it, of which this piece has `ns` in the interval; `task` was queued in an earlier piece, if it is known.
-    Left { cpu: Cpu, task: Option<TaskId>, victim: usize, ns: u64, ts: Ts, is_unseen: bool },
-    /// The interval ends.
-    Ended { cpu: Cpu, idling: IdleQueue, ts: Ts, is_unseen: bool },
-}
-
-impl IdleQueue {
-    /// The same interval with its part in a later piece, of whose parties each has this place here.
-    fn with(mut self, later: &IdleQueue, places: &[usize]) -> IdleQueue {
-        self.ns = self.ns.saturating_add(later.ns);
-        for (victim, ns) in &later.waited {
-            let waited = self.of(places[*victim]);
-            *waited = waited.saturating_add(*ns);
-        }
-        self
-    }
-}
 
 impl Matrix<'_> {
     /// The idle time of a queued task's CPU before the task joined the queue, in the interval that goes on.
@@ -114,7 +71,7 @@ impl Joined for Matrix<'_> {
         for now in &mut self.cpus {
             now.idling.iter_mut().for_each(|idling| idling.is_earlier = true);
         }
-        let found = |now: &crate::matrix::QueueNow| FoundCpu {
+        let found = |now: &QueueNow| FoundCpu {
             culprit: now.culprit,
             is_observed: now.is_observed,
             idles: now.idling.is_some(),
@@ -159,7 +116,7 @@ impl Joined for Matrix<'_> {
         let Some(mut resumed) = later.resumed.take() else { return };
         (0..self.cpus.len() as u32).for_each(|cpu| self.settle(Cpu(cpu), resumed.at));
         let found = std::mem::take(&mut resumed.left);
-        let empty = crate::parties::Parties::new(&self.options.cgroups);
+        let empty = Parties::new(&self.options.cgroups);
         let places = self.parties.join(std::mem::replace(&mut later.parties, empty));
         found.into_iter().for_each(|left| self.take_left(left, &places));
         self.sums.join(&later.sums, &places);

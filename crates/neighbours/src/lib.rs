@@ -23,6 +23,7 @@ mod matrix;
 mod parties;
 mod pressure;
 mod question;
+mod queue;
 mod report;
 mod sums;
 mod table;

@@ -6,10 +6,10 @@ use crate::{OffCpu, SeenWaking, StackWaker};
 use parse::StackId;
 use sched::{Comm, Cpu, Dur, Joined, Pid, SchedState, TaskId, Ts};
 
-/// What an event means for the stacks of tasks that are off their CPUs.
+/// A step that an event is for the stacks of tasks that are off their CPUs.
 #[derive(Debug)]
 pub(crate) enum OffStep {
-    /// For perf's lines.
+    /// The step that the event is for perf's lines.
     Line(LineStep),
     /// Time of a task off its CPU has passed: asleep, up to a wakeup where that is known, or runnable.
     Passed { task: TaskId, name: Comm, is_asleep: bool, length: Dur, woken: Option<Box<Woken>> },
@@ -23,7 +23,7 @@ pub(crate) enum OffStep {
     Stays { task: TaskId, name: Comm, woken: Option<(Box<Woken>, bool)> },
 }
 
-/// What is known of the wakeup that ends a sleep.
+/// The facts about the wakeup that ends a sleep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Woken {
     /// The waking as the state has it: its instant, the current task and the CPU.

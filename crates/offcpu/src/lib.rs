@@ -177,7 +177,7 @@ pub struct OffCpu<'o> {
     timehist: Timehist,
     /// The sums by row; those without a key are of the rows beyond their number.
     rows: BoundedRows<Option<RowKey>, StackSums>,
-    /// What the events of a later piece of a pass mean, for the pieces before.
+    /// The steps of a later piece of a pass, for the pieces before.
     log: Option<Vec<OffStep>>,
 }
 
@@ -239,7 +239,7 @@ impl<'o> OffCpu<'o> {
         self.current = Some((woken, SeenWaking { at: event.ts, by: event.pid, on: event.cpu, waker }));
     }
 
-    /// What is known of the wakeup that ends the sleep of a task, where rows are divided by wakers.
+    /// The facts about the wakeup that ends the sleep of a task, where rows are divided by wakers.
     fn woken(&self, task: &Task, state: &SchedState) -> Option<Box<Woken>> {
         let waking = task.waking.map(|waking| (waking.at, waking.by, waking.on));
         let current = self.current.as_ref().filter(|(woken, _)| *woken == task.pid).map(|(_, seen)| seen);

@@ -70,7 +70,7 @@ pub(crate) struct Timehist {
     lines: SeededMap<StackId, LineSums>,
 }
 
-/// What an event means for the lines.
+/// A step that an event is for the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LineStep {
     /// A task is woken.
