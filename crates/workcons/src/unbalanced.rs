@@ -186,7 +186,7 @@ impl Imbalance {
             changed |= self.settle(*cpu, sets, load(*cpu), state);
         }
         let by_weight = self.odd > 0 || !state.capacities().is_empty();
-        if by_weight || self.weights.is_followed() {
+        if by_weight || (self.weights.is_followed() && !self.weights.is_spared()) {
             self.follow_weights(cpus, followed, (&load, state));
         }
         if by_weight {

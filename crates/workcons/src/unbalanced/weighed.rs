@@ -6,6 +6,9 @@ use crate::violation::{ALL, FollowedSets, Reach};
 use sched::{ComparedQueue, Cpu, CpuSet, LeastQueues, Load, PerTask, SchedState, TaskId, TaskState};
 use std::collections::BTreeMap;
 
+/// Minimum number of events at which nothing is asked before the waiters are no longer followed.
+const LEAST_PATIENCE: usize = 64;
+
 /// Counted waiters that are alike: the class by the CPUs that they may use, and the weight; `None` for those that compare numbers of tasks.
 type Alike = (usize, Option<u32>);
 
@@ -57,11 +60,16 @@ fn count<K: Ord + Copy>(numbers: &mut BTreeMap<K, u32>, key: K, by: i32) {
     }
 }
 
-/// The CPUs and their waiters, followed from the first task on that weighs more or less than one of nice 0, or
-/// from the start on where CPUs differ in capacity.
+/// The CPUs and their waiters, followed while some task weighs more or less than one of nice 0, and for a while behind it, or from the start on where
+/// CPUs differ in capacity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitersByWeight {
     is_followed: bool,
+    /// The number of events for which nothing is asked of them before they are no longer followed: as many as there were CPUs and waiters to begin
+    /// with, so that beginning again and again takes no more time than the events.
+    patience: usize,
+    /// The number of events since the latest at which something was asked.
+    unasked: usize,
     cpus: Vec<WeighedCpu>,
     /// The counted waiters, each with its CPU.
     waits: PerTask<(Cpu, Alike)>,
@@ -77,7 +85,7 @@ pub(super) struct WaitersByWeight {
 }
 
 impl WaitersByWeight {
-    /// Whether the waiters are followed: some task weighs more or less than one of nice 0, or did before.
+    /// Whether the waiters are followed: some task weighs more or less than one of nice 0, or did a while ago.
     pub(super) fn is_followed(&self) -> bool {
         self.is_followed
     }
@@ -91,10 +99,25 @@ impl WaitersByWeight {
         (load, state): (impl Fn(Cpu) -> Load, &SchedState),
     ) {
         self.is_followed = true;
+        self.patience = LEAST_PATIENCE;
         for cpu in cpus {
             self.settle(cpu, load(cpu), state);
-            state.waiting(cpu).for_each(|task| self.renew(task.id(), way, followed, state));
+            self.patience += 1;
+            for task in state.waiting(cpu) {
+                self.renew(task.id(), way, followed, state);
+                self.patience += 1;
+            }
         }
+    }
+
+    /// Takes note of an event at which nothing is asked, and ends the following behind many of them: tasks of the kernel with a nice level of
+    /// their own run now and then on most machines. Returns whether it has ended.
+    pub(super) fn is_spared(&mut self) -> bool {
+        self.unasked += 1;
+        if self.unasked > self.patience {
+            *self = WaitersByWeight::default();
+        }
+        !self.is_followed
     }
 
     /// Finds what a task compares now, if it waits and counts.
@@ -163,6 +186,7 @@ impl WaitersByWeight {
 
     /// The number of CPUs with a waiter that is beside a shorter queue, and the largest difference between the numbers of tasks.
     pub(super) fn too_long(&mut self, reach: Option<(&Reach, usize)>) -> (u32, u32) {
+        self.unasked = 0;
         let shortest = self.lengths.first_key_value().filter(|_| self.idle == 0);
         let least = shortest.map(|(length, _)| LeastQueues::new(*length, self.least_weights()));
         if least != self.least {
