@@ -5,7 +5,7 @@ use crate::{CpuStretch, Jobs};
 use sched::{Comm, Cpu, Joined, Pid, SchedState, TaskId, Ts};
 
 /// A step that an event is for jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum JobStep {
     /// A CPU had one task up to now.
     Ran(Cpu, CpuStretch),

@@ -25,7 +25,8 @@ fn vcpus(stretches: Vec<Vec<VcpuStretch>>) -> Vcpus {
     };
     let vcpus = (0..).zip(stretches).map(thread).collect();
     let guest = sched::event::CleanText::of_bytes(b"guest");
-    Vcpus { recording: "host.dat".to_owned(), guest, times: VcpuTimes::default(), vcpus, missing: Vec::new() }
+    let (times, clock) = Default::default();
+    Vcpus { recording: "host.dat".to_owned(), guest, times, vcpus, clock, missing: Vec::new() }
 }
 
 fn follow(events: &[SchedEvent], options: &Options<'_>, vcpus: &Vcpus) -> NotRunning {
