@@ -64,9 +64,8 @@ mod tests {
                 loop {
                     let changes = [whole.next(Ts(ts)), later.next(Ts(ts))];
                     assert_eq!(changes[0], changes[1]);
-                    (0..6).for_each(|pid| {
-                        assert_eq!(whole.of(Pid(pid)), later.of(Pid(pid)), "{pid} at {ts}, from {begin}")
-                    });
+                    let of = |followed: &FollowedCgroups<'_>| [0, 1, 2, 3, 4, 5].map(|pid| followed.of(Pid(pid)));
+                    assert_eq!(of(&whole), of(&later), "at {ts}, from {begin}");
                     if changes[0].is_none() {
                         break;
                     }
