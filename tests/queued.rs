@@ -214,6 +214,24 @@ fn a_second_implementation_agrees_on_the_four_kinds() {
     }
 }
 
+/// Nice values other than 0 in the first, the fourth, the seventh of nine parts of the time, and none behind them for hundreds of events.
+fn now_and_then(events: &[SchedEvent]) -> Vec<SchedEvent> {
+    let [begin, end] = [events.first(), events.last()].map(|event| event.map_or(0, |event| event.ts.0));
+    let part = |event: &SchedEvent| 9 * (event.ts.0 - begin) / (end - begin).max(1);
+    with_prios(events, |pid, event| if part(event) % 3 == 0 && pid % 3 == 0 { 125 } else { 120 })
+}
+
+#[test]
+fn a_second_implementation_agrees_where_tasks_differ_in_weight_now_and_then() {
+    let mut all = QueuedTimes::default();
+    for seed in 0..6 {
+        let simulation = Simulation::any(seed, 2 + (seed % 5) as u32, 700);
+        let events = now_and_then(&slowed(&simulation.events, 3_000));
+        all.add(&compare(&format!("seed {seed}"), &events, seed % 2 == 0));
+    }
+    assert!(all.beside_shorter_ns > all.total() / 100 && all.alike_ns > all.total() / 100, "{all:?}");
+}
+
 #[test]
 fn a_second_implementation_agrees_where_tasks_differ_in_weight() {
     for restricted in [false, true] {
