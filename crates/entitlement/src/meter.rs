@@ -9,7 +9,8 @@ use sched::probe::{Probe, Throttle};
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
-    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, TaskId, TaskState, Ts,
+    Analysis, Cpu, CpuSet, Current, Dur, EventKind, PerTask, Pid, SchedEvent, SchedState, StepLog, TaskId, TaskState,
+    Ts,
 };
 use std::collections::BTreeMap;
 
@@ -90,7 +91,7 @@ pub struct ShareMeter<'o> {
     /// Whether the rates are those of before the latest change.
     is_stale: bool,
     /// The steps of a later piece of a pass, for the pieces before.
-    log: Option<Vec<(Ts, ShareStep)>>,
+    log: StepLog<(Ts, ShareStep)>,
 }
 
 /// A step that an event is for the division of the CPUs.
@@ -138,7 +139,7 @@ impl<'o> ShareMeter<'o> {
             start: Ts(0),
             now: Ts(0),
             is_stale: true,
-            log: None,
+            log: StepLog::default(),
         }
     }
 
@@ -292,9 +293,8 @@ impl<'o> ShareMeter<'o> {
 
     /// Follows a step, or notes it in a later piece of a pass.
     fn step(&mut self, ts: Ts, step: ShareStep) {
-        match &mut self.log {
-            Some(log) => log.push((ts, step)),
-            None => self.take_step(ts, step),
+        if let Some((ts, step)) = self.log.at_once((ts, step)) {
+            self.take_step(ts, step);
         }
     }
 
@@ -372,15 +372,15 @@ impl sched::Joined for ShareMeter<'_> {
         self.cgroups.resume(at);
         self.observed = state.observed().collect();
         self.offline = state.observed().filter(|cpu| state.current(*cpu) == Current::Offline).collect();
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, later: &Self) -> bool {
-        later.log.is_some()
+        later.log.keeps()
     }
 
     fn join(&mut self, later: Self) {
-        later.log.into_iter().flatten().for_each(|(ts, step)| self.take_step(ts, step));
+        later.log.into_steps().for_each(|(ts, step)| self.take_step(ts, step));
         self.cgroups = later.cgroups;
     }
 }

@@ -10,7 +10,7 @@ use sched::causes::{Herd, Herds};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Lengths, Migration, Pid, SchedEvent, SchedState, Topology, Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Lengths, Migration, Pid, SchedEvent, SchedState, StepLog, Topology, Ts,
 };
 use serde::Serialize;
 use timeline::causes::{color, dash};
@@ -169,7 +169,7 @@ pub struct Balance<'o> {
     listed: Option<Vec<ListedMigration>>,
     densities: SeededMap<(Cause, Cpu), Density>,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
-    pub(crate) log: Option<Vec<BalanceStep>>,
+    pub(crate) log: StepLog<BalanceStep>,
     undone: UndoneMoves,
 }
 
@@ -188,7 +188,7 @@ impl<'o> Balance<'o> {
             each: None,
             listed: None,
             densities: SeededMap::default(),
-            log: None,
+            log: StepLog::default(),
             undone: UndoneMoves::default(),
         }
     }
@@ -228,19 +228,13 @@ impl Analysis for Balance<'_> {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         if let Some(of) = Move::of(event, state) {
-            match &mut self.log {
-                Some(log) => log.push(BalanceStep::Happened(of)),
-                None => self.happens(of),
-            }
+            self.step(BalanceStep::Happened(of));
         }
     }
 
     fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
         if settled.is_inside() {
-            match &mut self.log {
-                Some(log) => log.push(BalanceStep::Settled(*migration)),
-                None => self.settles(*migration),
-            }
+            self.step(BalanceStep::Settled(*migration));
         }
     }
 

@@ -10,8 +10,8 @@ use sched::event::CleanText;
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Comm, Counters, Cpu, Dur, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Topology,
-    Ts, kthread,
+    Analysis, Comm, Counters, Cpu, Dur, Past, PerTask, Pid, SchedEvent, SchedState, Span, StepLog, TaskId, TaskState,
+    Topology, Ts, kthread,
 };
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -153,14 +153,14 @@ pub struct Cost<'t> {
     inside: bool,
     pub(crate) readings: Option<Readings<'t>>,
     /// The steps that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
-    pub(crate) log: Option<Vec<BurstStep>>,
+    pub(crate) log: StepLog<BurstStep>,
 }
 
 impl<'t> Cost<'t> {
     /// Returns the analysis with distances by a topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
         let (tracks, commands) = (PerTask::default(), SeededMap::default());
-        Cost { topology, wanted: None, tracks, commands, inside: false, readings: None, log: None }
+        Cost { topology, wanted: None, tracks, commands, inside: false, readings: None, log: StepLog::default() }
     }
 
     /// The analysis with the counts of some counters by burst.
@@ -209,15 +209,9 @@ impl<'t> Cost<'t> {
             match span.state {
                 TaskState::Running(cpu) => {
                     let command = state.task(span.task).map(|task| task.comm);
-                    match &mut self.log {
-                        Some(log) => log.push(BurstStep::Ran(*span, cpu, command)),
-                        None => self.ran(span, cpu, command),
-                    }
+                    self.step(BurstStep::Ran(*span, cpu, command));
                 }
-                TaskState::Unknown => match &mut self.log {
-                    Some(log) => log.push(BurstStep::Unknown(span.task)),
-                    None => self.forget(span.task),
-                },
+                TaskState::Unknown => self.step(BurstStep::Unknown(span.task)),
                 _ => {}
             }
         }

@@ -5,7 +5,7 @@ use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
 use sched::event::CleanText;
 use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
-use sched::{Analysis, Comm, EventKind, Lengths, Past, PastMoves, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, EventKind, Lengths, Past, PastMoves, SchedEvent, SchedState, StepLog, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -151,7 +151,7 @@ pub struct Funnels {
     /// The kernel's names of the kinds of imbalance, by number.
     kinds: Vec<CleanText>,
     /// The events that are left to the analysis of the pieces before, if this one follows a later piece of a pass.
-    pub(crate) log: Option<Vec<SchedEvent>>,
+    pub(crate) log: StepLog<SchedEvent>,
 }
 
 impl Funnels {
@@ -312,11 +312,12 @@ impl Analysis for Funnels {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        match &mut self.log {
-            // Only records of probes and losses bear on attempts to balance, so a later piece keeps these alone.
-            Some(log) if matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. }) => log.push(*event),
-            Some(_) => {}
-            None => self.take_event(event),
+        // Only records of probes and losses bear on attempts to balance, so a later piece keeps these alone.
+        let bears = matches!(event.kind, EventKind::Probe { .. } | EventKind::Lost { .. });
+        if (bears || !self.log.keeps())
+            && let Some(event) = self.log.at_once(*event)
+        {
+            self.take_event(&event);
         }
     }
 

@@ -7,13 +7,29 @@ use crate::funnel::Funnels;
 use crate::log::{BalanceStep, BurstStep};
 use sched::{Joined, SchedEvent, SchedState, Ts};
 
+impl Balance<'_> {
+    /// Follows a step, or keeps it in a later piece of a pass.
+    pub(crate) fn step(&mut self, step: BalanceStep) {
+        if let Some(step) = self.log.at_once(step) {
+            self.take_step(step);
+        }
+    }
+
+    fn take_step(&mut self, step: BalanceStep) {
+        match step {
+            BalanceStep::Happened(of) => self.happens(of),
+            BalanceStep::Settled(migration) => self.settles(migration),
+        }
+    }
+}
+
 impl Joined for Balance<'_> {
     fn is_divisible(&self) -> bool {
         true
     }
 
     fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -21,11 +37,22 @@ impl Joined for Balance<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        for step in later.log.unwrap_or_default() {
-            match step {
-                BalanceStep::Happened(of) => self.happens(of),
-                BalanceStep::Settled(migration) => self.settles(migration),
-            }
+        later.log.into_steps().for_each(|step| self.take_step(step));
+    }
+}
+
+impl Cost<'_> {
+    /// Follows a step, or keeps it in a later piece of a pass.
+    pub(crate) fn step(&mut self, step: BurstStep) {
+        if let Some(step) = self.log.at_once(step) {
+            self.take_step(step);
+        }
+    }
+
+    fn take_step(&mut self, step: BurstStep) {
+        match step {
+            BurstStep::Ran(span, cpu, command) => self.ran(&span, cpu, command),
+            BurstStep::Unknown(task) => self.forget(task),
         }
     }
 }
@@ -37,7 +64,7 @@ impl Joined for Cost<'_> {
     }
 
     fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -45,12 +72,7 @@ impl Joined for Cost<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        for step in later.log.unwrap_or_default() {
-            match step {
-                BurstStep::Ran(span, cpu, command) => self.ran(&span, cpu, command),
-                BurstStep::Unknown(task) => self.forget(task),
-            }
-        }
+        later.log.into_steps().for_each(|step| self.take_step(step));
     }
 }
 
@@ -60,7 +82,7 @@ impl Joined for Funnels {
     }
 
     fn resume(&mut self, _: Ts, _: Ts, _: &SchedState) {
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -68,7 +90,7 @@ impl Joined for Funnels {
     }
 
     fn join(&mut self, later: Self) {
-        later.log.unwrap_or_default().iter().for_each(|event: &SchedEvent| self.take_event(event));
+        later.log.into_steps().for_each(|event: SchedEvent| self.take_event(&event));
     }
 }
 

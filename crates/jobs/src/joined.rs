@@ -52,7 +52,7 @@ impl Joined for Jobs<'_> {
 
     fn resume(&mut self, start: Ts, _: Ts, _: &SchedState) {
         self.start = Some(start);
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -60,7 +60,7 @@ impl Joined for Jobs<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        later.log.into_iter().flatten().for_each(|step| self.take_step(step));
+        later.log.into_steps().for_each(|step| self.take_step(step));
     }
 }
 

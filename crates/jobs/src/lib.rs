@@ -41,7 +41,7 @@ use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Current, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span,
-    TaskState, Ts,
+    StepLog, TaskState, Ts,
 };
 use session::timers::TimerExpiries;
 use std::collections::VecDeque;
@@ -151,7 +151,7 @@ pub struct Jobs<'o> {
     /// The jobs that a loss cut, or whose task ended.
     cut: u64,
     /// The steps of a later piece of a pass, for the pieces before.
-    log: Option<Vec<JobStep>>,
+    log: StepLog<JobStep>,
 }
 
 impl<'o> Jobs<'o> {
@@ -167,7 +167,7 @@ impl<'o> Jobs<'o> {
             jobs: 0,
             beyond_limit: 0,
             cut: 0,
-            log: None,
+            log: StepLog::default(),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'o> Jobs<'o> {
             _ => {}
         }
         // A later piece of a pass does not know which jobs go on.
-        if self.log.is_none() && self.open.get(task.id()).is_none() {
+        if !self.log.keeps() && self.open.get(task.id()).is_none() {
             return;
         }
         let part = part_of(span, event.ts);
@@ -222,9 +222,8 @@ impl<'o> Jobs<'o> {
 
     /// Follows a step, or notes it in a later piece of a pass.
     fn step(&mut self, step: JobStep) {
-        match &mut self.log {
-            Some(log) => log.push(step),
-            None => self.take_step(step),
+        if let Some(step) = self.log.at_once(step) {
+            self.take_step(step);
         }
     }
 

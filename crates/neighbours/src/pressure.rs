@@ -3,7 +3,7 @@
 use membership::{CgroupIndex, Cgroups, FollowedCgroups};
 use sched::seeded::SeededMap;
 use sched::state::Task;
-use sched::{Analysis, Cpu, CpuSet, Dur, Joined, PerTask, SchedEvent, SchedState, TaskId, TaskState, Ts};
+use sched::{Analysis, Cpu, CpuSet, Dur, Joined, PerTask, SchedEvent, SchedState, StepLog, TaskId, TaskState, Ts};
 
 /// The number of instants within a period at which the kernel may have begun to sum. The trace does not show the instant, so that
 /// each of these is tried.
@@ -118,7 +118,7 @@ pub struct PressureMeter<'o> {
     /// The first of the instants at which a group sums for itself.
     first_own: Ts,
     /// The places of tasks in a later piece of a pass, for the pieces before.
-    log: Option<Vec<Placing>>,
+    log: StepLog<Placing>,
 }
 
 /// A task comes to a CPU at an instant, or to none.
@@ -160,7 +160,7 @@ impl<'o> PressureMeter<'o> {
             observed: CpuSet::default(),
             next: [Ts(0); PHASES],
             first_own: Ts::MAX,
-            log: None,
+            log: StepLog::default(),
         }
     }
 
@@ -201,9 +201,8 @@ impl<'o> PressureMeter<'o> {
 
     /// Follows a step, or notes it in a later piece of a pass.
     fn step(&mut self, step: Placing) {
-        match &mut self.log {
-            Some(log) => log.push(step),
-            None => self.take_step(step),
+        if let Some(step) = self.log.at_once(step) {
+            self.take_step(step);
         }
     }
 
@@ -294,7 +293,7 @@ impl Joined for PressureMeter<'_> {
     fn resume(&mut self, _: Ts, at: Ts, state: &SchedState) {
         self.cgroups.resume(at);
         self.observed = state.observed().collect();
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -302,7 +301,7 @@ impl Joined for PressureMeter<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        later.log.into_iter().flatten().for_each(|step| self.take_step(step));
+        later.log.into_steps().for_each(|step| self.take_step(step));
         (self.cgroups, self.observed) = (later.cgroups, later.observed);
     }
 }

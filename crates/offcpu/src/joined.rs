@@ -39,7 +39,7 @@ impl Joined for OffCpu<'_> {
 
     fn resume(&mut self, start: Ts, _: Ts, _: &SchedState) {
         self.start = Some(start);
-        self.log = Some(Vec::new());
+        self.log.resume();
     }
 
     fn fits(&self, _: &Self) -> bool {
@@ -47,6 +47,6 @@ impl Joined for OffCpu<'_> {
     }
 
     fn join(&mut self, later: Self) {
-        later.log.into_iter().flatten().for_each(|step| self.take_step(step));
+        later.log.into_steps().for_each(|step| self.take_step(step));
     }
 }

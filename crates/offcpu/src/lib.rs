@@ -46,8 +46,8 @@ use sched::kthread::command;
 use sched::limits::BoundedRows;
 use sched::state::Task;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskId,
-    TaskState, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, EventKind, Past, PerTask, Pid, SchedEvent, SchedState, Span, StepLog,
+    TaskId, TaskState, Ts,
 };
 use serde::Serialize;
 use timehist::Timehist;
@@ -178,7 +178,7 @@ pub struct OffCpu<'o> {
     /// The sums by row; those without a key are of the rows beyond their number.
     rows: BoundedRows<Option<RowKey>, StackSums>,
     /// The steps of a later piece of a pass, for the pieces before.
-    log: Option<Vec<OffStep>>,
+    log: StepLog<OffStep>,
 }
 
 impl<'o> OffCpu<'o> {
@@ -192,7 +192,7 @@ impl<'o> OffCpu<'o> {
             current: None,
             timehist: Timehist::default(),
             rows: BoundedRows::default(),
-            log: None,
+            log: StepLog::default(),
         }
     }
 
@@ -287,9 +287,8 @@ impl<'o> OffCpu<'o> {
 
     /// Follows a step, or notes it in a later piece of a pass.
     fn step(&mut self, step: OffStep) {
-        match &mut self.log {
-            Some(log) => log.push(step),
-            None => self.take_step(step),
+        if let Some(step) = self.log.at_once(step) {
+            self.take_step(step);
         }
     }
 

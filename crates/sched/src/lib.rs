@@ -34,6 +34,7 @@ mod tables;
 
 pub use analysis::chosen::{self, Chosen, OfSelection, Selected, Selection, TaskFilter};
 pub use analysis::queued_sums::{QueuedAsk, QueuedSums, TakesQueued, TakesQueuedPart, WithQueued};
+pub use analysis::step_log::StepLog;
 pub use analysis::{
     Analysis,
     joined::Joined,

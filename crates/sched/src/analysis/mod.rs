@@ -13,6 +13,7 @@ pub(crate) mod listed;
 pub(crate) mod note_taker;
 pub(crate) mod queued_behind;
 pub(crate) mod queued_sums;
+pub(crate) mod step_log;
 
 /// An observer of one pass over a trace.
 ///
